@@ -41,7 +41,7 @@ refuse_client(struct conn *c)
 	log_limited(1, LOG_INFO, conn_id(r), "request.banned",
 	    LF_STR("address", client_addr_text(&r->client.sa, name)), LF_STR("why", why),
 	    LF_STR("then", "the client gets 403"));
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		return (conn_refuse(c, 403, why));
 	request_use(r, c->w->base.global);
 	reply_error(r, 403);

@@ -29,7 +29,7 @@ conn_body_ms(const struct conn *c)
 static bool
 eaten(struct conn *c, struct spool *into, struct text data)
 {
-	c->r->received += data.n;
+	c->r->in.received += data.n;
 	if (into != NULL)
 		return (spool_add(into, data));
 	c->dropped += (uint32_t)data.n;
@@ -45,7 +45,7 @@ eat_chunked(struct conn *c, struct spool *into)
 
 	/* Takes all received bytes, also during a write: one write holds many small chunks. */
 	do {
-		s = http1_chunked(&c->r->chunked, &c->in, &data);
+		s = http1_chunked(&c->r->in.chunked, &c->in, &data);
 		if (s == PARSE_BAD)
 			return (-EPROTO);
 		if (!eaten(c, into, data))
@@ -63,17 +63,17 @@ eat_body(struct conn *c, struct spool *into)
 	struct text data;
 	int err;
 
-	if (r->body_left < 0) {
+	if (r->in.left < 0) {
 		err = eat_chunked(c, into);
 		if (err == 0)
-			r->body_left = 0;
+			r->in.left = 0;
 		return (err);
 	}
-	data = text_take(&c->in, (size_t)r->body_left);
+	data = text_take(&c->in, (size_t)r->in.left);
 	if (!eaten(c, into, data))
 		return (-ENOMEM);
-	r->body_left -= (int64_t)data.n;
-	return (r->body_left == 0 ? 0 : -EAGAIN);
+	r->in.left -= (int64_t)data.n;
+	return (r->in.left == 0 ? 0 : -EAGAIN);
 }
 
 static const struct conn_state *
@@ -97,7 +97,7 @@ conn_skip_body(struct conn *c)
 	struct request *r = c->r;
 	int err;
 
-	if (r->http.expect_continue || r->body_left > SKIP_MAX || c->dropped > SKIP_MAX) {
+	if (r->http.expect_continue || r->in.left > SKIP_MAX || c->dropped > SKIP_MAX) {
 		/* A final answer replaces 100 Continue; later bytes are not read as a request. */
 		c->close_after = true;
 		c->dropped = 0;
@@ -122,11 +122,11 @@ conn_rest(struct conn *c)
 
 	if (c->in_err != 0)
 		return (&st_close);
-	if (c->r->body_left <= SKIP_MAX && c->dropped <= SKIP_MAX)
+	if (c->r->in.left <= SKIP_MAX && c->dropped <= SKIP_MAX)
 		err = eat_body(c, NULL);
 	if (err == -EAGAIN)
 		return (conn_want_bytes(c, conn_body_ms(c)));
-	if (c->r->body_left != 0)
+	if (c->r->in.left != 0)
 		c->close_after = true; /* too long, or malformed */
 	return (&st_finish);
 }
@@ -137,7 +137,7 @@ conn_linger(struct conn *c)
 	uint64_t most_ms;
 
 	if (c->r != NULL) {
-		c->owes_body = c->r->body_left != 0;
+		c->owes_body = c->r->in.left != 0;
 		c->due_ns = c->r->sender.due_ns;
 		worker_request_back(c->r);
 		c->r = NULL;
@@ -179,9 +179,9 @@ conn_upload_too_long(const struct request *r)
 {
 	uint64_t max = conn_stream_max(r);
 
-	if (r->streams)
-		return (max != 0 && r->body_left > 0 && (uint64_t)r->body_left > max);
-	return (r->body_left > 0 && (uint64_t)r->body_left > upload_max(r));
+	if (r->in.streams)
+		return (max != 0 && r->in.left > 0 && (uint64_t)r->in.left > max);
+	return (r->in.left > 0 && (uint64_t)r->in.left > upload_max(r));
 }
 
 /* A piece has been written; goes on with the next one. */
@@ -195,11 +195,11 @@ static bool
 upload_begin(struct conn *c)
 {
 	struct request *r = c->r;
-	bool is_short = r->body_left >= 0 && (uint64_t)r->body_left < UPLOAD_MEMORY;
+	bool is_short = r->in.left >= 0 && (uint64_t)r->in.left < UPLOAD_MEMORY;
 	struct spool_conf sc = { .id = conn_id(r),
 		.client = r->sender.client,
 		.max = UINT64_MAX,
-		.memory = is_short ? (uint64_t)r->body_left : UPLOAD_MEMORY };
+		.memory = is_short ? (uint64_t)r->in.left : UPLOAD_MEMORY };
 
 	r->upload = spool_new(&c->w->base, &sc);
 	if (r->upload == NULL)
@@ -239,7 +239,7 @@ conn_upload(struct conn *c)
 		err = eat_body(c, r->upload);
 	if (spool_added(r->upload) > upload_max(r))
 		return (upload_failed(c, -EFBIG));
-	if (err == 0 && r->body_left == 0)
+	if (err == 0 && r->in.left == 0)
 		return (&st_handle); /* bytes that cannot be written stay in memory */
 	if (err != 0 && err != -EAGAIN)
 		return (upload_failed(c, err));

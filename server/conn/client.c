@@ -156,7 +156,7 @@ conn_takes_tunnel(const struct request *r, unsigned max)
 uint64_t
 conn_passed(const struct request *r)
 {
-	return (r->sent + r->received + (r->conn->sending ? r->sender.sent : 0));
+	return (r->sent + r->in.received + (r->conn->sending ? r->sender.sent : 0));
 }
 
 bool

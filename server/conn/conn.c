@@ -102,7 +102,7 @@ const struct conn_state *
 conn_defer(struct conn *c)
 {
 	c->deferred = true;
-	c->r->streams = false; /* nothing of the body is taken before the handler has started */
+	c->r->in.streams = false; /* nothing of the body is taken before the handler has started */
 	return (&st_send);
 }
 
@@ -123,7 +123,7 @@ conn_route(struct conn *c)
 	if (!conn_stream_ends(c))
 		return (WAIT);
 	c->deferred = false;
-	r->streams = false; /* conn_routed() decides */
+	r->in.streams = false; /* conn_routed() decides */
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
@@ -149,19 +149,19 @@ conn_routed(struct conn *c)
 
 	if (c->handler->before_body)
 		return (&st_handle);
-	r->streams = r->streamed == 0 && conn_streams(c);
+	r->in.streams = r->in.streamed == 0 && conn_streams(c);
 	if (c->handler->reads_body && conn_upload_too_long(r))
 		return (&st_handle);
-	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
+	if (c->handler->reads_body && r->in.left != 0 && wants_continue(c)) {
 		c->continued = true;
 		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? conn_defer(c)
 										   : &st_close);
 	}
-	if (r->streams)
+	if (r->in.streams)
 		return (body_empty(&r->body) ? &st_handle : conn_defer(c));
-	if (c->handler->reads_body && r->body_left != 0 && r->streamed == 0)
+	if (c->handler->reads_body && r->in.left != 0 && r->in.streamed == 0)
 		return (body_empty(&r->body) ? &st_upload : conn_defer(c));
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		return (body_empty(&r->body) ? &st_skip_body : conn_defer(c));
 	return (&st_handle);
 }
@@ -170,7 +170,7 @@ static const struct conn_state *
 answered(struct conn *c)
 {
 	/* Further heads may be in the buffer: answer them too, then send once. */
-	if (c->in.n != 0 && !c->close_after && c->r->body_left == 0 &&
+	if (c->in.n != 0 && !c->close_after && c->r->in.left == 0 &&
 	    c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
 	    c->r->sender.limit == 0 && !rate_is_set(c->r) && reply_log_may_batch(c->r)) {
 		reply_log(c->r, true);
@@ -196,6 +196,7 @@ const struct conn_state *
 conn_handle(struct conn *c)
 {
 	c->r->peeks = !body_empty(&c->r->body);
+	c->r->steps++;
 	c->outcome = OUTCOME_NONE;
 	switch (c->handler->start(c->r)) {
 	case HANDLED_REPLY: return (answered(c));
@@ -207,7 +208,7 @@ conn_handle(struct conn *c)
 		conn_stop(c); /* the connection may be receiving for the handler */
 	else if (c->outcome != OUTCOME_NONE)
 		return (outcome_state(c, c->outcome));
-	else if (c->r->streams)
+	else if (c->r->in.streams)
 		conn_stream(c); /* may find a malformed body, which is answered at once */
 	else
 		conn_watch(c);
@@ -243,7 +244,7 @@ conn_send(struct conn *c)
 	}
 	if (!conn_settle(c))
 		conn_stop(c);
-	else if (c->r->streams)
+	else if (c->r->in.streams)
 		conn_stream(c); /* drops the rest of the body meanwhile */
 	return (WAIT);
 }
@@ -311,16 +312,16 @@ conn_finish(struct conn *c)
 		clients_give(c->w->base.conf.tunnels,
 		    &c->tunneler); /* the application did not switch */
 	reply_log(r, false);
-	if (r->body_left != 0 && conn_keeps_alive(r))
+	if (r->in.left != 0 && conn_keeps_alive(r))
 		return (&st_rest); /* the reply says so */
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
 	if (!c->close_after)
 		return (&st_read_head);
 	/* With unread input close() sends a reset, which destroys the reply on its way.  Only a
 	 * client that announced its end sends no more. */
-	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
+	return (r->http.keep_alive || r->in.left != 0 || c->in.n != 0 ? &st_linger : &st_close);
 }
 
 static void
@@ -443,13 +444,13 @@ static bool
 body_is_dropped(const struct request *r)
 {
 	return ((!r->http.expect_continue || r->conn->continued) &&
-		(r->streams || r->body_left <= SKIP_MAX));
+		(r->in.streams || r->in.left <= SKIP_MAX));
 }
 
 bool
 conn_keeps_alive(const struct request *r)
 {
-	if (r->body_left != 0 && !body_is_dropped(r))
+	if (r->in.left != 0 && !body_is_dropped(r))
 		r->conn->close_after = true; /* also if the body comes after all */
 	return (!r->conn->close_after);
 }

@@ -92,7 +92,7 @@ struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 /* Counts the connection under what it does now; otherwise it is counted when it waits. */
 void conn_phase_show(struct conn *);
 
-/* Bodies that go to the handler while they arrive (r->streams), and tunnels. */
+/* Bodies that go to the handler while they arrive (r->in.streams), and tunnels. */
 /* The handler can take more.  False: the connection is closing. */
 bool conn_body_room(struct request *);
 /* Before the head of a reply: a body that is too long to be dropped ends the connection. */

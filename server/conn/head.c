@@ -81,9 +81,7 @@ begin_request(struct conn *c, size_t used)
 	c->dropped = 0;
 	c->continued = false;
 	c->debt_ns = 0;
-	r->body_left = r->http.chunked              ? -1
-		       : r->http.content_length > 0 ? r->http.content_length
-						    : 0;
+	r->in.left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
 	if (c->trusted)
 		conn_client_find(c);
 	count(&c->w->base.counters->events, requests);
@@ -101,6 +99,7 @@ take_request(struct conn *c)
 	c->r->conn = c;
 	c->r->sender.sock = &c->sock;
 	c->r->sender.times = &c->r->times;
+	request_taken(c->r);
 	conn_client_reset(c);
 	c->r->sender.debt_ns = 0;
 	c->r->sender.due_ns = c->due_ns;

@@ -107,7 +107,7 @@ client_ended(struct conn *c)
 		client_is_gone(c);
 		return;
 	}
-	if (c->r->streams)
+	if (c->r->in.streams)
 		conn_stream_on(c); /* room for its body may have come meanwhile */
 	else
 		conn_watch(c);
@@ -143,7 +143,7 @@ watched(struct io_op *op)
 void
 conn_watch(struct conn *c)
 {
-	if (conn_in_flight(c) || c->closing || (c->r->body_left != 0 && !c->r->streams))
+	if (conn_in_flight(c) || c->closing || (c->r->in.left != 0 && !c->r->in.streams))
 		return;
 	c->watching = true;
 	c->op.kind = IO_RECV;

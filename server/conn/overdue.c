@@ -22,9 +22,8 @@ trace_of(const struct conn *c)
 {
 	const struct request *r = c->r;
 	const uint64_t v[] = { c->nreq, (uintptr_t)c->state, (uintptr_t)c->handler, r->sent,
-		r->sender.sent, r->received, r->body_bytes, r->reroutes, r->rewrites, r->index_try,
-		r->vhost.n, r->probe_low, r->probe_high, (uint64_t)r->status, (uintptr_t)r->relay,
-		(uintptr_t)r->auth_try, (uintptr_t)r->deflate.entry, c->in.n,
+		r->sender.sent, r->in.received, r->body_bytes, r->changes, r->steps,
+		(uint64_t)r->status, r->proxied, auth_is_checking(r), c->in.n,
 		proxy_progress_ns(r) };
 	uint64_t h = 0;
 	size_t i;
@@ -66,9 +65,9 @@ allowed_ms(const struct conn *c)
 		ms += 1000 * v->write_idle;
 	if (c->receiving)
 		ms += 1000 * v->read_idle;
-	if (r->auth_try != NULL)
+	if (auth_is_checking(r))
 		ms += AUTH_CHECK_MS + AUTH_DELAYS_MS;
-	if (r->relay == NULL || r->conf == NULL)
+	if (!r->proxied || r->conf == NULL)
 		return (ms);
 	if (c->handler == &handler_cgi)
 		return (program_ms(r) == NO_LIMIT ? NO_LIMIT : ms + program_ms(r));
@@ -89,7 +88,7 @@ static void
 give_up(struct conn *c, uint64_t waited_ns)
 {
 	const struct request *r = c->r;
-	const char *app = r->relay != NULL ? proxy_state(r) : NULL;
+	const char *app = r->proxied ? proxy_state(r) : NULL;
 
 	count(&c->w->base.counters->events, requests_overdue);
 	log_limited(10, LOG_ERROR, conn_id(r), "request.overdue", conn_client(r),

@@ -13,6 +13,12 @@
 #include "server/request/request.h"
 #include "server/request/route.h"
 
+/* Lengths between which the file ends: that of a directory, and one of more than a file. */
+struct probe {
+	size_t low, high;
+};
+static REQUEST_SLOT(struct probe, mine);
+
 static const struct conn_state *look(struct conn *, size_t len);
 
 static const struct conn_state *
@@ -43,8 +49,9 @@ static const struct conn_state *
 looked(struct conn *c, struct file_entry *e)
 {
 	struct request *r = c->r;
+	struct probe *m = request_slot(r, mine);
 	size_t below = r->place.below.n, len;
-	bool is_dir = e->is_dir, whole = r->probe_high == 0;
+	bool is_dir = e->is_dir, whole = m->high == 0;
 	int err = e->err;
 
 	file_entry_put(e);
@@ -54,12 +61,12 @@ looked(struct conn *c, struct file_entry *e)
 	if (err == 0 && (!is_dir || whole))
 		return (decided(c, true));
 	if (err == 0)
-		r->probe_low = len;
+		m->low = len;
 	else if (err == -ENOTDIR || err == -ENAMETOOLONG)
-		r->probe_high = len;
+		m->high = len;
 	else
 		return (decided(c, false));
-	len = slash_between(r->place.path, r->probe_low, r->probe_high);
+	len = slash_between(r->place.path, m->low, m->high);
 	return (len != 0 ? look(c, len) : decided(c, false));
 }
 
@@ -83,6 +90,7 @@ look(struct conn *c, size_t len)
 	r->lookup = place_name(r, &r->place, (struct text){ r->place.path.p, len });
 	if (r->lookup.p == NULL)
 		return (conn_refuse(c, 500, "no memory"));
+	r->steps++;
 	r->peeks = !body_empty(&r->body);
 	r->wait.done = found;
 	r->wait.client = r->sender.client;
@@ -104,7 +112,7 @@ conn_probe(struct conn *c)
 	struct request *r = c->r;
 	size_t len = r->place.path.n;
 
-	r->probe_low = r->probe_high = 0;
+	*request_slot(r, mine) = (struct probe){ 0 };
 	if (len > 1 && r->place.path.p[len - 1] == '/')
 		len--;
 	return (look(c, len));

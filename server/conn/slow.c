@@ -16,6 +16,11 @@
 #define SLOW_RATE  (64u << 10) /* bytes a second */
 #define PACED_RATE BODY_RATE   /* of a reply that the server itself sends at a limited rate */
 
+struct slowness { /* the last look, and how far it was behind */
+	uint64_t at_ns, seen, behind_ns;
+};
+static REQUEST_SLOT(struct slowness, mine);
+
 static bool
 waits_for_client(const struct conn *c)
 {
@@ -34,13 +39,13 @@ rate_of(const struct request *r)
 
 /* The first look at a file that was sent without a wait goes back to the beginning. */
 static void
-begin(struct request *r, uint64_t now)
+begin(struct slowness *s, const struct request *r, uint64_t now)
 {
-	bool waited = r->cold || r->relay != NULL;
+	bool waited = r->cold || r->proxied;
 
-	r->slow.at_ns = waited ? now : r->started_ns;
-	r->slow.seen = waited ? conn_passed(r) : 0;
-	r->slow.behind_ns = 0;
+	s->at_ns = waited ? now : r->started_ns;
+	s->seen = waited ? conn_passed(r) : 0;
+	s->behind_ns = 0;
 }
 
 bool
@@ -49,17 +54,19 @@ conn_is_slow(const struct eviction_member *m)
 	const struct conn *c = container_of(m, struct conn, eviction);
 	uint64_t now = io_now(c->w->base.io), bytes;
 	struct request *r = c->r;
+	struct slowness *s;
 
 	if (r == NULL || c->closing)
 		return (false);
-	if (r->slow.at_ns < r->started_ns)
-		begin(r, now);
+	s = request_slot(r, mine);
+	if (s->at_ns < r->started_ns)
+		begin(s, r, now);
 	bytes = conn_passed(r);
-	debt_note(&r->slow.behind_ns, waits_for_client(c) ? now - r->slow.at_ns : 0,
-	    (int64_t)(bytes - r->slow.seen), rate_of(r));
-	r->slow.at_ns = now;
-	r->slow.seen = bytes;
-	return (r->slow.behind_ns >= SLOW_NS);
+	debt_note(&s->behind_ns, waits_for_client(c) ? now - s->at_ns : 0,
+	    (int64_t)(bytes - s->seen), rate_of(r));
+	s->at_ns = now;
+	s->seen = bytes;
+	return (s->behind_ns >= SLOW_NS);
 }
 
 struct eviction_member *

@@ -24,7 +24,7 @@ taker(const struct conn *c)
 bool
 conn_streams(const struct conn *c)
 {
-	return (c->r->body_left != 0 && taker(c) != NULL && taker(c)->wants(c->r));
+	return (c->r->in.left != 0 && taker(c) != NULL && taker(c)->wants(c->r));
 }
 
 /* ---- what came */
@@ -37,12 +37,12 @@ next_piece(struct conn *c, size_t room, struct text *piece)
 	struct text in = { c->in.p, c->in.n < room ? c->in.n : room }, rest = in;
 	enum parse s = PARSE_MORE;
 
-	if (r->body_left < 0) {
-		s = http1_chunked(&r->chunked, &rest, piece);
-		r->body_left = s == PARSE_DONE ? 0 : -1;
+	if (r->in.left < 0) {
+		s = http1_chunked(&r->in.chunked, &rest, piece);
+		r->in.left = s == PARSE_DONE ? 0 : -1;
 	} else {
-		*piece = text_take(&rest, (size_t)r->body_left);
-		r->body_left -= (int64_t)piece->n;
+		*piece = text_take(&rest, (size_t)r->in.left);
+		r->in.left -= (int64_t)piece->n;
 	}
 	text_take(&c->in, in.n - rest.n);
 	return (s);
@@ -55,7 +55,7 @@ stream_failed(struct conn *c, int status, const char *why)
 
 	count(&c->w->base.counters->events, bad_requests);
 	conn_tell_refused(r, status, why);
-	r->streams = false; /* nothing more is read of it */
+	r->in.streams = false; /* nothing more is read of it */
 	c->close_after = true;
 	taker(c)->failed(r, status);
 }
@@ -77,7 +77,7 @@ is_too_long(const struct conn *c)
 {
 	uint64_t max = conn_stream_max(c->r);
 
-	return (!c->tunnel && max != 0 && c->r->streamed > max);
+	return (!c->tunnel && max != 0 && c->r->in.streamed > max);
 }
 
 /* False: the body has failed, or the connection is closing. */
@@ -91,8 +91,8 @@ give(struct conn *c, size_t room)
 		stream_failed(c, 400, "malformed chunked body");
 		return (false);
 	}
-	r->streamed += piece.n;
-	r->received += piece.n;
+	r->in.streamed += piece.n;
+	r->in.received += piece.n;
 	if (room == SIZE_MAX)
 		c->dropped += (uint32_t)piece.n;
 	if (is_too_long(c)) {
@@ -101,7 +101,7 @@ give(struct conn *c, size_t room)
 	}
 	if (piece.n != 0)
 		taker(c)->take(r, piece);
-	if (r->body_left == 0 && !c->closing)
+	if (r->in.left == 0 && !c->closing)
 		taker(c)->end(r);
 	return (!c->closing);
 }
@@ -127,7 +127,7 @@ conn_stream(struct conn *c)
 
 	if (c->closing)
 		return;
-	while (r->streams && r->body_left != 0) {
+	while (r->in.streams && r->in.left != 0) {
 		room = taker(c)->room(r);
 		if (room == 0 || (room == SIZE_MAX && c->dropped > SKIP_MAX))
 			break;
@@ -152,7 +152,7 @@ conn_stream_on(struct conn *c)
 	if (c->op_wanted) {
 		c->op_wanted = false;
 		conn_run(c);
-	} else if (c->r != NULL && c->r->streams) {
+	} else if (c->r != NULL && c->r->in.streams) {
 		conn_stream(c);
 	}
 }
@@ -161,7 +161,7 @@ conn_stream_on(struct conn *c)
 static void
 tunnel_end(struct conn *c)
 {
-	c->r->body_left = 0;
+	c->r->in.left = 0;
 	taker(c)->end(c->r);
 }
 
@@ -177,7 +177,7 @@ came(struct io_op *op)
 		tunnel_end(c);
 	else if (op->res != -ECANCELED)
 		conn_take_bytes(c, op);
-	if (c->in_err != 0 && c->r->streams && c->r->body_left != 0 && c->state == &st_handle)
+	if (c->in_err != 0 && c->r->in.streams && c->r->in.left != 0 && c->state == &st_handle)
 		stream_lost(c);
 	else
 		conn_stream_on(c);
@@ -187,7 +187,7 @@ bool
 conn_stream_ends(struct conn *c)
 {
 	if (c->tunnel)
-		c->r->body_left = 0;
+		c->r->in.left = 0;
 	return (conn_input_ends(c));
 }
 
@@ -196,7 +196,7 @@ conn_stream_ends(struct conn *c)
 bool
 conn_body_room(struct request *r)
 {
-	if (r->streams && r->body_left != 0 && !r->conn->closing)
+	if (r->in.streams && r->in.left != 0 && !r->conn->closing)
 		conn_stream(r->conn);
 	return (!r->conn->closing);
 }
@@ -204,7 +204,7 @@ conn_body_room(struct request *r)
 void
 conn_early_reply(struct request *r)
 {
-	if (r->streams && !r->conn->tunnel && r->body_left > SKIP_MAX)
+	if (r->in.streams && !r->conn->tunnel && r->in.left > SKIP_MAX)
 		r->conn->close_after = true;
 }
 
@@ -213,12 +213,12 @@ conn_tunnel(struct request *r)
 {
 	struct conn *c = r->conn;
 
-	if (r->body_left != 0) {
+	if (r->in.left != 0) {
 		conn_bug(c, "a tunnel begins in the middle of a body");
 		return;
 	}
-	c->tunnel = r->streams = c->close_after = true;
-	r->body_left = INT64_MAX;
+	c->tunnel = r->in.streams = c->close_after = true;
+	r->in.left = INT64_MAX;
 	conn_stream(c);
 }
 

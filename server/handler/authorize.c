@@ -1,6 +1,6 @@
 /* server/handler/authorize.c -- asks an application whether the request may go on.
  *
- *   request --> authorizer --200, and a complete reply--> routed again, with r->granted set
+ *   request --> authorizer --200, and a complete reply--> routed again, with its grant
  *                   |---------any other reply-----------> to the client (proxy_reply.c)
  *                   '---------no reply, a broken one----> 502, 503, 504
  *
@@ -21,6 +21,8 @@
 #define DROPPED_MAX       (64u << 10) /* bytes of the body of a reply that grants */
 #define VARIABLE_NAME_MAX 256u
 #define OWN_VARIABLES_MAX 32u /* of an authorizer */
+
+static REQUEST_SLOT(const struct upstream *, granted); /* the authorizer that let it go on */
 
 struct auth_question {
 	struct relay rl; /* first: the sinks share their argument */
@@ -119,7 +121,7 @@ grants(const struct request *r, int status)
 static void
 end_here(struct request *r)
 {
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
 }
 
@@ -176,8 +178,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 
 	if (q->granted && status == 0) {
 		q->rl.ex = NULL;
-		r->relay = NULL;
-		r->granted = r->site->authorizer;
+		relay_set(r, NULL);
+		*request_slot(r, granted) = r->site->authorizer;
 		conn_route_again(r);
 		return;
 	}
@@ -208,6 +210,12 @@ fill(struct relay *rl)
 	return (true);
 }
 
+bool
+authorize_is_due(const struct request *r)
+{
+	return (r->site->authorizer != *request_slot(r, granted));
+}
+
 static enum handled
 authorize_start(struct request *r)
 {
@@ -221,7 +229,7 @@ authorize_start(struct request *r)
 						 .ends_with_client = r->conf->proxy_abort } };
 		if (fill(&q->rl) && exchange_start(r->site->authorizer, &q->rl.req, &conf, &sink,
 					&q->rl, &q->rl.ex) == 0) {
-			r->relay = &q->rl;
+			relay_set(r, &q->rl);
 			return (HANDLED_LATER);
 		}
 	}

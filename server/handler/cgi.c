@@ -207,7 +207,7 @@ cgi_start(struct request *r)
 	    LF_STR("why", "there is no helper process that could run the program"),
 	    LF_STR("do", "restart the server"));
 	fault_told(r);
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
 	reply_error(r, 503);
 	return (HANDLED_REPLY);

@@ -23,6 +23,9 @@ struct conf_list;
 
 /* ---- the request body */
 
+REQUEST_SLOT(struct relay *, proxy_relay);
+REQUEST_SLOT(struct proxy_told, proxy_facts);
+
 static void
 upload_failed(struct relay *rl)
 {
@@ -76,7 +79,7 @@ proxy_room(void *arg)
 {
 	struct relay *rl = arg;
 
-	if (rl->r->streams)
+	if (rl->r->in.streams)
 		conn_body_room(rl->r);
 	else
 		feed_body(rl);
@@ -156,7 +159,7 @@ proxy_begin(struct request *r, struct upstream *u, const struct exchange_conf *c
 		return (refuse(r, 503)); /* while its file was looked for */
 	if (exchange_start(u, &rl->req, conf, &proxy_sink, rl, &rl->ex) != 0)
 		return (refuse(r, 500));
-	r->relay = rl;
+	relay_set(r, rl);
 	r->carried = NULL; /* what an application says counts, not who sent the request to it */
 	if (r->upload != NULL)
 		spool_listen(r->upload, upload_moved, rl);
@@ -195,7 +198,7 @@ proxy_start(struct request *r)
 void
 proxy_stop(struct request *r)
 {
-	struct relay *rl = r->relay;
+	struct relay *rl = relay_of(r);
 
 	if (rl != NULL && rl->ex != NULL)
 		exchange_forget(&rl->ex, false);
@@ -210,13 +213,23 @@ proxy_stop(struct request *r)
 bool
 proxy_ends_with_client(const struct request *r)
 {
-	return (r->relay != NULL && r->relay->ends_with_client);
+	const struct relay *rl = relay_of(r);
+
+	return (rl != NULL && rl->ends_with_client);
+}
+
+const struct proxy_told *
+proxy_told(const struct request *r)
+{
+	return (request_slot(r, proxy_facts));
 }
 
 static const struct exchange *
 exchange_of(const struct request *r)
 {
-	return (r->relay != NULL ? r->relay->ex : NULL);
+	const struct relay *rl = relay_of(r);
+
+	return (rl != NULL ? rl->ex : NULL);
 }
 
 const char *

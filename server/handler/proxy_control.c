@@ -120,7 +120,7 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 		return ("a reply that X-Reproxy-URL fetched does not move the request");
 	if (!status_has_body(p->status))
 		return ("a reply with this status has no body");
-	if (controls[c].value == CONTROL_URL && rl->r->streams && rl->r->body_left != 0)
+	if (controls[c].value == CONTROL_URL && rl->r->in.streams && rl->r->in.left != 0)
 		return ("the request body is still on its way");
 	if (*answer != CONTROLS)
 		return ("another header names the answer");

@@ -103,7 +103,7 @@ keep_for_log(struct request *r, const struct proxy_reply *p)
 	for (i = 0; i < p->nlog_fields; i++)
 		put_field(&out, p->log_fields[i].name, p->log_fields[i].value);
 	if (!out.failed && out.n != 0)
-		r->log_fields = arena_text(&r->arena, buf_as_text(&out));
+		request_slot(r, proxy_facts)->log_fields = arena_text(&r->arena, buf_as_text(&out));
 	buf_free(&out);
 }
 

@@ -20,6 +20,7 @@
 
 #include "server/handler/handler.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/spool.h"
 #include "server/worker/base.h"
 #include "wire/codec/control.h"
@@ -52,6 +53,23 @@ struct relay {
 	bool tunnel;   /* after 101 */
 	bool half;     /* tunnel: the application sends no more */
 };
+
+/* Of the request, in its arena.  An error handler only says that it is not proxied any more. */
+extern struct relay *proxy_relay;
+extern struct proxy_told proxy_facts;
+
+static inline struct relay *
+relay_of(const struct request *r)
+{
+	return (r->proxied ? *request_slot(r, proxy_relay) : NULL);
+}
+
+static inline void
+relay_set(struct request *r, struct relay *rl)
+{
+	*request_slot(r, proxy_relay) = rl;
+	r->proxied = rl != NULL;
+}
 
 /* Decides whether the reply is compressed. */
 void proxy_code_begin(struct relay *, const struct proxy_reply *);

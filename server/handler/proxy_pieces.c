@@ -102,8 +102,8 @@ waited(struct lookup_wait *w, struct lookup *l)
 	struct request *r = container_of(w, struct request, wait);
 
 	r->cold = true;
-	if (found(r->relay, file_entry_of(l)))
-		look(r->relay);
+	if (found(relay_of(r), file_entry_of(l)))
+		look(relay_of(r));
 }
 
 /* True: waited() goes on.  False: the request is answered. */

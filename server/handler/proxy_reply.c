@@ -61,7 +61,7 @@ take_kept(struct request *r)
 static void
 cut(struct request *r)
 {
-	if (r->relay->tunnel) {
+	if (relay_of(r)->tunnel) {
 		conn_stop(r->conn);
 		return;
 	}
@@ -72,7 +72,7 @@ cut(struct request *r)
 static void
 sent(struct request *r, int err)
 {
-	struct relay *rl = r->relay;
+	struct relay *rl = relay_of(r);
 
 	rl->sending = false;
 	if (err != 0) {
@@ -233,17 +233,17 @@ note_backend(struct relay *rl)
 	struct request *r = rl->r;
 
 	if (r->site->access != NULL && name.n != 0)
-		r->backend = arena_text(&r->arena, name);
+		request_slot(r, proxy_facts)->backend = arena_text(&r->arena, name);
 }
 
 static void
 note_times(struct relay *rl)
 {
 	const struct proxy_times *t = exchange_times(rl->ex);
-	struct request *r = rl->r;
+	struct proxy_told *told = request_slot(rl->r, proxy_facts);
 
-	r->proxy_queue_ns = t->leased > t->start ? t->leased - t->start : 0;
-	r->proxy_ns = t->head > t->leased && t->leased != 0 ? t->head - t->leased : 0;
+	told->queue_ns = t->leased > t->start ? t->leased - t->start : 0;
+	told->ns = t->head > t->leased && t->leased != 0 ? t->head - t->leased : 0;
 }
 
 /* The reply of a handler itself, and one that asks for a password, stay as they are. */

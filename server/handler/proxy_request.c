@@ -231,8 +231,8 @@ body_length(const struct request *r)
 {
 	if (r->upload != NULL)
 		return ((int64_t)spool_added(r->upload));
-	if (r->streams)
-		return (r->body_left);
+	if (r->in.streams)
+		return (r->in.left);
 	return (r->http.content_length == 0 || !only_reads(r) ? 0 : -1);
 }
 
@@ -291,8 +291,8 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->info_in_filename = r->conf->proxy_broken;
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
-	q->variables = r->variables;
-	q->nvariables = r->nvariables;
+	q->variables = request_variables(r)->v;
+	q->nvariables = request_variables(r)->n;
 	q->peer_addr = conn_peer(r, peer);
 	q->peer_trusted = conn_claims(r, &q->claims, &q->nclaims);
 	q->forward = r->site->forward;
@@ -306,7 +306,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	fill_server(r, q);
 	q->secret = upstream_secret(to);
 	q->content_length = body_length(r);
-	q->unsized = r->streams && r->body_left < 0;
+	q->unsized = r->in.streams && r->in.left < 0;
 	q->upgrade = proxy_upgrade(r);
 	q->safe = q->content_length <= 0 && !q->unsized && only_reads(r);
 	q->idempotent = may_run_twice(r);

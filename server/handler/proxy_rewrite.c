@@ -26,6 +26,8 @@
 
 struct http_request;
 
+static REQUEST_SLOT(struct text, pinned); /* the backend that X-Rewrite-Backend named */
+
 static bool
 asks(const struct proxy_reply *p)
 {
@@ -124,7 +126,7 @@ new_request(struct relay *rl, const struct proxy_reply *p, struct route_change *
 static bool
 has_body(const struct request *r)
 {
-	return (r->body_left != 0 || r->streamed != 0 ||
+	return (r->in.left != 0 || r->in.streamed != 0 ||
 		(r->upload != NULL && spool_added(r->upload) != 0));
 }
 
@@ -136,10 +138,10 @@ prepare(struct relay *rl, const struct proxy_reply *p, struct route_change *to)
 
 	if (has_body(r))
 		return ("the request has a body, which this application has got already");
-	r->pinned = TEXT_NONE;
+	*request_slot(r, pinned) = TEXT_NONE;
 	if (backend.p != NULL) {
-		r->pinned = arena_text(&r->arena, backend);
-		if (r->pinned.p == NULL)
+		*request_slot(r, pinned) = arena_text(&r->arena, backend);
+		if (request_slot(r, pinned)->p == NULL)
 			return ("no memory");
 	}
 	return (new_request(rl, p, to));
@@ -170,7 +172,7 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 		proxy_answer_error(rl, 500);
 	} else {
 		rl->over = rl->replied = true;
-		r->relay = NULL;
+		relay_set(r, NULL);
 		conn_route_again(r);
 	}
 	return (true);
@@ -210,7 +212,7 @@ redirect_to(struct relay *rl, const struct proxy_reply *p, enum control c, struc
 	to->query = query_of(r, p->control[c]);
 	if (to->query.p == NULL)
 		why = "its query has bytes that a URL cannot have";
-	else if (r->body_left != 0)
+	else if (r->in.left != 0)
 		why = "the request body is still on its way";
 	if (why != NULL)
 		proxy_name_refused(rl, c, p->control[c], why);
@@ -229,7 +231,7 @@ goes_on_as_get(struct relay *rl)
 		r->http.method = TEXT("GET");
 	}
 	rl->over = rl->replied = true;
-	r->relay = NULL;
+	relay_set(r, NULL);
 	conn_route_again(r);
 }
 
@@ -276,7 +278,7 @@ local_redirect_to(struct relay *rl, struct text uri, struct route_change *to)
 
 	if (h == NULL)
 		return ("no memory");
-	if (rl->r->body_left != 0)
+	if (rl->r->in.left != 0)
 		return (why);
 	why = parse(rl->r, uri, rl->req.host, h);
 	return (why != NULL ? why : change(rl->r, h, to));
@@ -314,14 +316,14 @@ proxy_pin(struct request *r, unsigned *place)
 	size_t i;
 
 	*place = 0;
-	if (r->pinned.p == NULL)
+	if (request_slot(r, pinned)->p == NULL)
 		return (true);
 	for (i = 0; i < v->n; i++)
-		if (text_eq(v->v[i], r->pinned))
+		if (text_eq(v->v[i], *request_slot(r, pinned)))
 			*place = (unsigned)i + 1;
 	if (*place == 0)
 		log_limited(10, LOG_WARN, conn_id(r), "rewrite.refused",
-		    LF_TEXT("url", r->http.target), LF_TEXT("backend", r->pinned),
+		    LF_TEXT("url", r->http.target), LF_TEXT("backend", *request_slot(r, pinned)),
 		    LF_STR("why", "X-Rewrite-Backend is not a member of proxy-core.backends of "
 				  "the block that answers"),
 		    conn_client(r));

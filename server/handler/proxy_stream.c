@@ -16,19 +16,19 @@ static bool
 wants(const struct request *r)
 {
 	return (r->conf->stream_request_body != 0 &&
-		(r->body_left > 0 || upstream_takes_unsized(r->site->upstream)));
+		(r->in.left > 0 || upstream_takes_unsized(r->site->upstream)));
 }
 
 static bool
 cgi_wants(const struct request *r)
 {
-	return (r->conf->stream_request_body != 0 && r->body_left > 0);
+	return (r->conf->stream_request_body != 0 && r->in.left > 0);
 }
 
 static size_t
 room(struct request *r)
 {
-	struct relay *rl = r->relay;
+	struct relay *rl = relay_of(r);
 
 	return (rl != NULL && rl->ex != NULL ? exchange_room(rl->ex) : SIZE_MAX);
 }
@@ -36,22 +36,26 @@ room(struct request *r)
 static void
 take(struct request *r, struct text bytes)
 {
-	if (r->relay != NULL && r->relay->ex != NULL)
-		exchange_body(r->relay->ex, bytes);
+	const struct relay *rl = relay_of(r);
+
+	if (rl != NULL && rl->ex != NULL)
+		exchange_body(rl->ex, bytes);
 }
 
 static void
 end(struct request *r)
 {
-	if (r->relay != NULL && r->relay->ex != NULL)
-		exchange_body_end(r->relay->ex);
+	const struct relay *rl = relay_of(r);
+
+	if (rl != NULL && rl->ex != NULL)
+		exchange_body_end(rl->ex);
 }
 
 /* The application must not take a part of a body for all of it: its socket closes. */
 static void
 failed(struct request *r, int status)
 {
-	struct relay *rl = r->relay;
+	struct relay *rl = relay_of(r);
 
 	if (rl == NULL || rl->ex == NULL)
 		return; /* the reply is complete, or another one is on its way */

@@ -23,8 +23,14 @@
 struct lookup_wait;
 struct lookup;
 
-/* index_try: all names were tried, the directory itself is looked up */
+/* tried.n: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX
+
+struct tried {
+	unsigned n;        /* index files so far; NO_INDEX */
+	struct text index; /* path of the URL that the running look-up tries; in the arena */
+};
+static REQUEST_SLOT(struct tried, mine);
 
 static enum handled static_answer(struct request *, struct file_entry *);
 static enum handled refuse(struct request *, int status);
@@ -41,7 +47,7 @@ refuse_method(struct request *r)
 {
 	if (r->http.verb != HTTP_OPTIONS && error_handler_takes(r, 405))
 		return (HANDLED_AGAIN);
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
 	reply_methods(r);
 	return (HANDLED_REPLY);
@@ -79,6 +85,7 @@ look(struct request *r, struct text path)
 {
 	struct file_entry *e;
 
+	r->steps++;
 	r->lookup = path;
 	r->wait.done = waited;
 	r->wait.client = r->sender.client;
@@ -108,7 +115,7 @@ look_at_dir(struct request *r)
 
 	if (!is_for_files(r))
 		return (refuse_method(r));
-	r->index_try = NO_INDEX;
+	request_slot(r, mine)->n = NO_INDEX;
 	if (path.n > 1)
 		path.n--;
 	return (look_at(r, &r->place, path));
@@ -132,13 +139,14 @@ joined(struct request *r, struct text dir, struct text name)
 static enum handled
 try_name_of_root(struct request *r, struct text name)
 {
+	struct tried *m = request_slot(r, mine);
 	struct place at;
 	int status;
 
 	while (name.n != 0 && name.p[0] == '/')
 		name.p++, name.n--;
-	r->index = joined(r, TEXT("/"), name);
-	status = r->index.p != NULL ? route_place(r, r->index, &at) : 500;
+	m->index = joined(r, TEXT("/"), name);
+	status = m->index.p != NULL ? route_place(r, m->index, &at) : 500;
 	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path));
 }
 
@@ -146,19 +154,20 @@ try_name_of_root(struct request *r, struct text name)
 static enum handled
 try_index(struct request *r)
 {
+	struct tried *m = request_slot(r, mine);
 	struct text name, path = r->place.path;
 
-	if (r->index_try >= r->conf->index_names.n)
+	if (m->n >= r->conf->index_names.n)
 		return (look_at_dir(r));
-	name = r->conf->index_names.v[r->index_try++];
+	name = r->conf->index_names.v[m->n++];
 	if (name.n != 0 && name.p[0] == '/')
 		return (try_name_of_root(r, name));
-	r->index = joined(r, request_path(r), name);
+	m->index = joined(r, request_path(r), name);
 	if (path.p == r->path && path.n == r->path_len)
-		path = r->index;
+		path = m->index;
 	else
 		path = joined(r, path, name);
-	if (r->index.p == NULL || path.p == NULL)
+	if (m->index.p == NULL || path.p == NULL)
 		return (refuse(r, 500));
 	return (look_at(r, &r->place, path));
 }
@@ -167,7 +176,7 @@ try_index(struct request *r)
 static enum handled
 answer_index(struct request *r)
 {
-	const struct route_change to = { .path = r->index };
+	const struct route_change to = { .path = request_slot(r, mine)->index };
 
 	if (!route_again(r, &to))
 		return (refuse(r, 500));
@@ -239,7 +248,7 @@ refuse(struct request *r, int status)
 		    conn_client(r));
 	if (error_handler_takes(r, status))
 		return (HANDLED_AGAIN);
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
 	if (status == 503)
 		reply_retry(r, 1);
@@ -252,7 +261,9 @@ refuse(struct request *r, int status)
 static bool
 is_index(const struct request *r)
 {
-	return (r->index_try != 0 && r->index_try != NO_INDEX && route_asks_index(r));
+	const struct tried *m = request_slot(r, mine);
+
+	return (m->n != 0 && m->n != NO_INDEX && route_asks_index(r));
 }
 
 /* Takes e. */
@@ -283,6 +294,7 @@ list_dir(struct request *r, struct file_entry *dir)
 static enum handled
 static_answer(struct request *r, struct file_entry *e)
 {
+	struct tried *m = request_slot(r, mine);
 	int err = e->err;
 	bool is_dir = e->is_dir;
 
@@ -290,25 +302,24 @@ static_answer(struct request *r, struct file_entry *e)
 		file_entry_put(e);
 		return (answer_index(r));
 	}
-	if (err == 0 && !is_dir && r->index_try != NO_INDEX && is_for_files(r) &&
+	if (err == 0 && !is_dir && m->n != NO_INDEX && is_for_files(r) &&
 	    !static_excluded(r->conf, r->lookup) && !static_link_excluded(r, e) &&
 	    !(r->conf->cgi_assign.n != 0 && r->extra == NULL && cgi_is_all(r->conf)))
 		return (send_file(r, e));
-	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&
-	    r->extra == NULL)
+	if (m->n == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing && r->extra == NULL)
 		return (list_dir(r, e));
 	if (err != 0)
 		fault_note(r, e);
 	file_entry_put(e);
 	if (err == 0 && !is_dir && !is_for_files(r))
 		return (refuse_method(r));
-	if (r->index_try == NO_INDEX && err == 0)
+	if (m->n == NO_INDEX && err == 0)
 		return (refuse(r, is_dir ? 403 : 404));
-	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
+	if (m->n != NO_INDEX && m->n != 0 && (err == -ENOENT || err == -ENOTDIR))
 		return (try_index(r));
 	if (err != 0)
 		return (refuse(r, http1_status_of_errno(err)));
-	if (is_dir && r->index_try == 0)
+	if (is_dir && m->n == 0)
 		return (answer_dir(r));
 	return (refuse(r, 403));
 }
@@ -319,7 +330,7 @@ static_send(struct request *r, struct file_scope *scope, struct text lookup,
 {
 	r->scope = scope;
 	r->extra = x;
-	r->index_try = 0;
+	request_slot(r, mine)->n = 0;
 	return (look(r, lookup));
 }
 
@@ -340,7 +351,7 @@ static_start(struct request *r)
 	    ((!error_handler_is_set(r) && (!is_dir || !route_asks_index(r))) || is_star))
 		return (refuse_method(r));
 	r->extra = r->carried;
-	r->index_try = 0;
+	request_slot(r, mine)->n = 0;
 	return (is_dir ? try_index(r) : look_at(r, &r->place, r->place.path));
 }
 

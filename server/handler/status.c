@@ -34,6 +34,8 @@ struct status_wait {
 	struct io_op timer;
 };
 
+static REQUEST_SLOT(struct status_wait *, status_wait); /* NULL: it waits for nothing */
+
 static void
 write_running(struct buf *out, const struct status *s)
 {
@@ -194,7 +196,7 @@ looked(struct io_op *op)
 		op_submit(r->worker->io, op);
 		return;
 	}
-	r->status_wait = NULL;
+	*request_slot(r, status_wait) = NULL;
 	write_page(r, sw->view, sw->query);
 	free(sw);
 	conn_replied(r);
@@ -216,7 +218,7 @@ status_ask(struct request *r, const struct view *view)
 	sw->r = r;
 	sw->view = view;
 	sw->until_ns = io_now(w->io) + RUNNING_WAIT_MS * NS_PER_MS;
-	r->status_wait = sw;
+	*request_slot(r, status_wait) = sw;
 	op_init(&sw->timer, IO_TIMER, looked);
 	sw->timer.deadline_ms = RUNNING_POLL_MS;
 	op_submit(w->io, &sw->timer);
@@ -226,11 +228,11 @@ status_ask(struct request *r, const struct view *view)
 static void
 status_stop(struct request *r)
 {
-	struct status_wait *sw = r->status_wait;
+	struct status_wait *sw = *request_slot(r, status_wait);
 
 	if (sw == NULL)
 		return;
-	r->status_wait = NULL;
+	*request_slot(r, status_wait) = NULL;
 	sw->r = NULL;
 	op_cancel(r->worker->io, &sw->timer);
 }

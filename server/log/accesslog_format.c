@@ -9,7 +9,9 @@
 #include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
+#include "server/handler/handler.h"
 #include "server/reply/log.h"
+#include "server/reply/reply.h"
 #include "server/request/id.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
@@ -63,7 +65,7 @@ put_request_field(struct line *l, struct text name)
 static void
 put_reply_field(struct line *l, struct text name)
 {
-	struct text rest = l->r->replied_head, more = l->r->log_fields, field, part;
+	struct text rest = reply_head_sent(l->r), more = proxy_told(l->r)->log_fields, field, part;
 	bool found = false;
 
 	(void)text_next(&rest, '\n', &field); /* the status line */
@@ -105,12 +107,12 @@ put_cookie(struct line *l, struct text name)
 static void
 put_variable(struct line *l, struct text name)
 {
-	const struct request *r = l->r;
+	const struct request_variables *vars = request_variables(l->r);
 	size_t i;
 
-	for (i = 0; i < r->nvariables; i++)
-		if (text_eq(r->variables[i].name, name)) {
-			l->escape(l->out, r->variables[i].value);
+	for (i = 0; i < vars->n; i++)
+		if (text_eq(vars->v[i].name, name)) {
+			l->escape(l->out, vars->v[i].value);
 			return;
 		}
 	put_value(l, TEXT_NONE);
@@ -223,9 +225,9 @@ put_text(struct line *l, const struct log_piece *p)
 	case LOG_HOST: put_value(l, l->http->host); break;
 	case LOG_ID: put_value(l, request_id(l->r)); break;
 	case LOG_NUMBER: put_value(l, text_of(conn_number(r))); break;
-	case LOG_BACKEND: put_value(l, r->backend); break;
+	case LOG_BACKEND: put_value(l, proxy_told(r)->backend); break;
 	case LOG_CACHE: put_value(l, is_hot(r) ? TEXT("hot") : TEXT("cold")); break;
-	case LOG_TRACE: put_value(l, r->trace); break;
+	case LOG_TRACE: put_value(l, request_trace_id(r)); break;
 	case LOG_TARGET: put_value(l, target_of(l)); break;
 	case LOG_STATE: buf_char(l->out, state); break;
 	case LOG_EMPTY: break;
@@ -246,8 +248,8 @@ number_of(const struct line *l, const struct log_piece *p)
 	case LOG_PEERPORT: return (conn_remote_port(r));
 	case LOG_TAKEN: return (l->taken_ns / (NS_PER_S / p->per));
 	case LOG_STAGE: return (timing_stage(&l->times, p->stage) / 1000);
-	case LOG_IN: return (r->head.n + r->received);
-	default: return (r->replied_head.n + r->body_bytes); /* LOG_OUT */
+	case LOG_IN: return (r->head.n + r->in.received);
+	default: return (reply_head_sent(r).n + r->body_bytes); /* LOG_OUT */
 	}
 }
 

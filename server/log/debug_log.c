@@ -8,6 +8,7 @@
 #include "server/request/request.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
+#include "server/reply/reply.h"
 
 bool
 debug_log_wanted(const struct conf *c)
@@ -44,7 +45,7 @@ request_head(struct request *r)
 void
 debug_log_head(struct request *r)
 {
-	struct text rest = r->replied_head, line, name;
+	struct text rest = reply_head_sent(r), line, name;
 
 	if (!r->conf->log_response_header || !text_next(&rest, '\n', &line))
 		return;

@@ -36,7 +36,21 @@ struct auth_try { /* a check, then perhaps the delay of its failure */
 	uint64_t since_ns;
 };
 
+struct auth_request {
+	/* The rules that let it go on, the newest first: that of the URL, and that of a block of
+	 * existing files.  NULL: none. */
+	const struct auth_row *granted[2];
+	struct auth_try *try; /* while a thread checks or a timer runs */
+};
+static REQUEST_SLOT(struct auth_request, mine);
+
 static const struct handler handler_auth;
+
+bool
+auth_is_checking(const struct request *r)
+{
+	return (request_slot(r, mine)->try != NULL);
+}
 
 /* ---- the rule of a request */
 
@@ -136,14 +150,18 @@ unusable(struct request *r, const char *why)
 static void
 note_granted(struct request *r, const struct auth_row *row)
 {
-	r->auth_granted[1] = r->auth_granted[0];
-	r->auth_granted[0] = row;
+	struct auth_request *m = request_slot(r, mine);
+
+	m->granted[1] = m->granted[0];
+	m->granted[0] = row;
 }
 
 static bool
 is_granted(const struct request *r, const struct auth_row *row)
 {
-	return (row == r->auth_granted[0] || row == r->auth_granted[1]);
+	const struct auth_request *m = request_slot(r, mine);
+
+	return (row == m->granted[0] || row == m->granted[1]);
 }
 
 /* False: no memory. */
@@ -253,11 +271,12 @@ route_credentials(struct request *r, const struct auth_row *row)
 static struct text
 extern_user(const struct request *r)
 {
+	const struct request_variables *vars = request_variables(r);
 	size_t i;
 
-	for (i = 0; i < r->nvariables; i++)
-		if (text_eq(r->variables[i].name, TEXT("REMOTE_USER")))
-			return (r->variables[i].value);
+	for (i = 0; i < vars->n; i++)
+		if (text_eq(vars->v[i].name, TEXT("REMOTE_USER")))
+			return (vars->v[i].value);
 	return (TEXT_NONE);
 }
 
@@ -278,7 +297,7 @@ route_extern(struct request *r, const struct auth_row *row)
 {
 	struct text user = extern_user(r);
 
-	if (r->site->authorizer != NULL && r->site->authorizer != r->granted)
+	if (r->site->authorizer != NULL && authorize_is_due(r))
 		return (NULL);
 	if (user.n == 0 || !is_listed(row, user))
 		return (refuse(r, row, false));
@@ -318,9 +337,9 @@ try_end(struct auth_try *t)
 {
 	struct request *r = t->r;
 
-	r->auth_try = NULL;
+	request_slot(r, mine)->try = NULL;
 	try_free(t);
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
 	return (r);
 }
@@ -401,7 +420,7 @@ granted(struct auth_try *t)
 		answer(t, 500);
 		return;
 	}
-	r->auth_try = NULL;
+	request_slot(r, mine)->try = NULL;
 	try_free(t);
 	conn_route_again(r);
 }
@@ -480,13 +499,13 @@ auth_start(struct request *r)
 		return (HANDLED_NOT_NOW);
 	t = try_new(r);
 	if (t == NULL) {
-		if (r->body_left != 0)
+		if (r->in.left != 0)
 			conn_close_after(r);
 		reply_error(r, 500);
 		return (HANDLED_REPLY);
 	}
 	count(&r->worker->counters->events, auth_checks);
-	r->auth_try = t;
+	request_slot(r, mine)->try = t;
 	t->since_ns = io_now(r->worker->io);
 	op_init(&t->op, IO_WORK, checked);
 	t->op.client = r->sender.client;
@@ -499,11 +518,11 @@ auth_start(struct request *r)
 static void
 auth_stop(struct request *r)
 {
-	struct auth_try *t = r->auth_try;
+	struct auth_try *t = request_slot(r, mine)->try;
 
 	if (t == NULL)
 		return;
-	r->auth_try = NULL;
+	request_slot(r, mine)->try = NULL;
 	t->r = NULL;
 	op_cancel(r->worker->io, &t->op);
 }
@@ -557,4 +576,5 @@ const struct module module_auth = {
 	.name = "auth",
 	.is_used = is_used,
 	.route = route_auth,
+	.worker_stop = auth_memory_stop,
 };

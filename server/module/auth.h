@@ -69,6 +69,9 @@ void auth_file_put(struct auth_file *);
 /* Blocks.  The bytes are yours; .p NULL: *err is -errno, -EFBIG: more than AUTH_FILE_MAX. */
 struct text auth_file_read(const struct auth_file *, int *err);
 
+struct request;
+bool auth_is_checking(const struct request *); /* for server/conn/overdue.c */
+
 /* ---- a check, in a thread */
 
 enum auth_result {
@@ -119,8 +122,7 @@ void auth_challenge(const struct auth_row *, uint64_t now_s, bool stale, struct 
 
 /* ---- memory of a worker */
 
-struct auth_memory;
-void auth_memory_free(struct auth_memory *);
+void auth_memory_stop(struct worker_base *);
 bool auth_cache_has(struct worker_base *, const unsigned char key[AUTH_KEY]);
 void auth_cache_add(struct worker_base *, const unsigned char key[AUTH_KEY], uint64_t seconds);
 /* The client failed: milliseconds to wait before it gets an answer.  They count from since_ns, the

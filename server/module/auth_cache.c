@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "server/module/auth.h"
+#include "server/request/slots.h"
 #include "server/worker/base.h"
 
 #define CACHED 256u
@@ -24,24 +25,28 @@ struct auth_memory {
 	uint64_t failed_until_ns[FAILED];
 };
 
+static WORKER_SLOT(struct auth_memory *, memory); /* NULL: no password was checked yet */
+
 static struct auth_memory *
 memory_of(struct worker_base *w)
 {
-	if (w->auth == NULL)
-		w->auth = calloc(1, sizeof(*w->auth));
-	return (w->auth);
+	struct auth_memory **m = worker_slot(w, memory);
+
+	if (*m == NULL)
+		*m = calloc(1, sizeof(**m));
+	return (*m);
 }
 
 void
-auth_memory_free(struct auth_memory *m)
+auth_memory_stop(struct worker_base *w)
 {
-	free(m);
+	free(*worker_slot(w, memory));
 }
 
 bool
 auth_cache_has(struct worker_base *w, const unsigned char key[AUTH_KEY])
 {
-	struct auth_memory *m = w->auth;
+	struct auth_memory *m = *worker_slot(w, memory);
 
 	return (
 	    m != NULL && m->cached[key[0] % CACHED].until_ns > io_now(w->io) &&

@@ -295,17 +295,23 @@ deflate_accepts(const struct request *r, struct accept_encoding *a)
 			accept_encoding_line(a, h->headers[i].value);
 }
 
+struct machine_load {
+	uint64_t asked_ns; /* 0: not yet */
+	unsigned load;     /* hundredths */
+};
+static WORKER_SLOT(struct machine_load, machine);
+
 bool
 deflate_is_busy(struct request *r)
 {
-	struct variants *all = r->worker->variants;
+	struct machine_load *m = worker_slot(r->worker, machine);
 	uint64_t now = io_now(r->worker->io);
 
 	if (r->site->deflate.max_load == 0)
 		return (false);
-	if (all->load_ns == 0 || now - all->load_ns > LOAD_MS * NS_PER_MS) {
-		all->load_ns = now;
-		all->load = io_machine_load();
+	if (m->asked_ns == 0 || now - m->asked_ns > LOAD_MS * NS_PER_MS) {
+		m->asked_ns = now;
+		m->load = io_machine_load();
 	}
-	return (all->load > r->site->deflate.max_load);
+	return (m->load > r->site->deflate.max_load);
 }

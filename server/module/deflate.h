@@ -33,12 +33,16 @@ struct variants {
 	struct list making; /* each has an op in flight */
 	unsigned nmaking, nfds;
 	uint64_t bytes;
-	uint64_t load_ns; /* when the load of the machine was asked for */
-	unsigned load;    /* hundredths */
 };
-void variants_init(struct variants *, struct worker_base *);
-/* Runs the loop until no op is in flight. */
-void variants_stop(struct variants *);
+
+struct deflate_wait { /* a request that waits for a compressed form */
+	struct list link;
+	struct request *r;
+	struct file_entry
+	    *entry;       /* counted while it waits, also for a sibling; NULL: it does not */
+	unsigned sibling; /* the one that is looked up */
+};
+extern struct deflate_wait deflate_slot;
 
 struct file_entry;
 struct reply_varies;

@@ -14,6 +14,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/conn/conn.h"
+#include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"
@@ -26,6 +27,9 @@
 enum { FORM_MAKING, FORM_READY, FORM_NONE };
 
 struct making;
+
+REQUEST_SLOT(struct deflate_wait, deflate_slot);
+static WORKER_SLOT(struct variants, all_variants);
 
 struct variant {
 	struct file_more more; /* first: of the first variant of an entry */
@@ -268,6 +272,7 @@ settle(struct making *m, int64_t res)
 static void
 answer_all(struct making *m, struct variant *v)
 {
+	struct deflate_wait *wait;
 	struct request *r;
 	struct file_entry *e;
 	struct list *l;
@@ -275,10 +280,10 @@ answer_all(struct making *m, struct variant *v)
 	if (v != NULL)
 		v->refs++;
 	while ((l = list_pop(&m->waiters)) != NULL) {
-		r = list_entry(l, struct request, deflate.link);
-		list_init(l);
-		e = r->deflate.entry;
-		r->deflate.entry = NULL;
+		wait = list_entry(l, struct deflate_wait, link);
+		r = wait->r;
+		e = wait->entry;
+		wait->entry = NULL;
 		if (v != NULL)
 			reply_file_as(r, e, &v->form, r->extra);
 		else
@@ -390,11 +395,25 @@ making_start(struct making *m, struct variants *all, uint32_t client)
 	op_submit(io, &m->op);
 }
 
+/* Those of a worker that has compressed nothing yet are zero. */
+static struct variants *
+variants_of(struct worker_base *w)
+{
+	struct variants *all = worker_slot(w, all_variants);
+
+	if (all->w == NULL) {
+		all->w = w;
+		list_init(&all->used);
+		list_init(&all->making);
+	}
+	return (all);
+}
+
 /* NULL: not now. */
 static struct variant *
 make(struct request *r, struct file_entry *e, const struct coder_conf *conf)
 {
-	struct variants *all = r->worker->variants;
+	struct variants *all = variants_of(r->worker);
 	struct code_file *job;
 	struct making *m;
 	struct variant *v;
@@ -426,7 +445,7 @@ static struct variant *
 variant_of_sibling(struct request *r, struct file_entry *e, struct file_entry *s,
     const struct coder_conf *conf)
 {
-	struct variant *v = variant_new(r->worker->variants, e, conf);
+	struct variant *v = variant_new(variants_of(r->worker), e, conf);
 
 	if (v == NULL)
 		return (NULL);
@@ -499,9 +518,12 @@ is_decided(struct request *r, struct file_entry *e, enum coding c)
 static enum deflated
 wait_for(struct request *r, struct file_entry *e, struct making *m)
 {
-	r->deflate.entry = e;
+	struct deflate_wait *wait = request_slot(r, deflate_slot);
+
+	wait->r = r;
+	wait->entry = e;
 	r->cold = true;
-	list_add_tail(&m->waiters, &r->deflate.link);
+	list_add_tail(&m->waiters, &wait->link);
 	return (DEFLATE_LATER);
 }
 
@@ -541,26 +563,22 @@ deflate_file(struct request *r, struct file_entry *e)
 void
 deflate_stop(struct request *r)
 {
-	if (r->deflate.entry == NULL)
+	struct deflate_wait *wait = request_slot(r, deflate_slot);
+
+	if (wait->entry == NULL)
 		return;
-	list_del(&r->deflate.link);
-	file_entry_put(r->deflate.entry);
-	r->deflate.entry = NULL;
+	list_del(&wait->link);
+	file_entry_put(wait->entry);
+	wait->entry = NULL;
 }
 
 /* ---- the worker */
 
-void
-variants_init(struct variants *all, struct worker_base *w)
+/* Runs the loop until no op is in flight. */
+static void
+stop_all(struct worker_base *w)
 {
-	all->w = w;
-	list_init(&all->used);
-	list_init(&all->making);
-}
-
-void
-variants_stop(struct variants *all)
-{
+	struct variants *all = variants_of(w);
 	struct making *m;
 
 	while (!list_empty(&all->making)) {
@@ -574,3 +592,16 @@ variants_stop(struct variants *all)
 		io_run(all->w->io);
 	}
 }
+
+static bool
+is_used(const struct conf *c)
+{
+	(void)c;
+	return (false); /* server/handler/static.c asks r->site->deflate */
+}
+
+const struct module module_deflate = {
+	.name = "deflate",
+	.is_used = is_used,
+	.worker_stop = stop_all,
+};

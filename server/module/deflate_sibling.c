@@ -85,10 +85,11 @@ judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding
 static enum coding
 tried(const struct request *r, const struct accept_encoding *a)
 {
-	return (accept_encoding_pick(a, &r->site->deflate.siblings[r->deflate.sibling], 1));
+	return (accept_encoding_pick(a,
+	    &r->site->deflate.siblings[request_slot(r, deflate_slot)->sibling], 1));
 }
 
-/* From the sibling r->deflate.sibling on. */
+/* From the sibling request_slot(r, deflate_slot)->sibling on. */
 static enum deflated
 try_all(struct request *r, struct file_entry *e)
 {
@@ -99,7 +100,8 @@ try_all(struct request *r, struct file_entry *e)
 	struct text name;
 
 	deflate_accepts(r, &a);
-	for (; r->deflate.sibling < d->nsiblings; r->deflate.sibling++) {
+	for (; request_slot(r, deflate_slot)->sibling < d->nsiblings;
+	     request_slot(r, deflate_slot)->sibling++) {
 		enum coding c = tried(r, &a);
 
 		if (c == CODING_IDENTITY || (name = name_of(r, e, c)).p == NULL)
@@ -111,8 +113,10 @@ try_all(struct request *r, struct file_entry *e)
 		if (s == NULL && r->peeks)
 			return (DEFLATE_NOT_NOW);
 		if (s == NULL) {
-			r->deflate.entry = e;
-			list_init(&r->deflate.link); /* in no list: one look-up */
+			request_slot(r, deflate_slot)->entry = e;
+			r->steps++;
+			list_init(
+			    &request_slot(r, deflate_slot)->link); /* in no list: one look-up */
 			return (DEFLATE_LATER);
 		}
 		got = judge(r, e, s, c);
@@ -126,11 +130,11 @@ static void
 waited(struct lookup_wait *w, struct lookup *l)
 {
 	struct request *r = container_of(w, struct request, wait);
-	struct file_entry *e = r->deflate.entry;
-	enum coding c = r->site->deflate.siblings[r->deflate.sibling++];
+	struct file_entry *e = request_slot(r, deflate_slot)->entry;
+	enum coding c = r->site->deflate.siblings[request_slot(r, deflate_slot)->sibling++];
 	enum deflated got;
 
-	r->deflate.entry = NULL;
+	request_slot(r, deflate_slot)->entry = NULL;
 	r->cold = true;
 	got = judge(r, e, file_entry_of(l), c);
 	if (got == DEFLATE_NOT)
@@ -155,6 +159,6 @@ deflate_sibling(struct request *r, struct file_entry *e)
 	if (r->site->deflate.nsiblings == 0 || wants_part(r) ||
 	    (r->extra != NULL && reply_own_status(r->extra->status)))
 		return (deflate_file(r, e));
-	r->deflate.sibling = 0;
+	request_slot(r, deflate_slot)->sibling = 0;
 	return (try_all(r, e));
 }

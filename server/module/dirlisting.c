@@ -21,6 +21,7 @@
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
+#include "server/request/fault.h"
 #include "wire/http1/validate.h"
 
 #define LISTINGS_MAX   64u
@@ -56,6 +57,15 @@ struct listing {
 	char etag[32];
 	uint64_t made_ns;
 };
+
+struct listing_wait {
+	struct list link;
+	struct request *r;
+	struct listing *of; /* the page that it waits for; NULL: none */
+};
+static REQUEST_SLOT(struct listing_wait, mine);
+
+static WORKER_SLOT(struct list, listings); /* zero: none yet */
 
 /* ---------------------------------------------------------------- in a thread */
 
@@ -171,6 +181,16 @@ unlist(struct listing *l)
 	listing_put(l);
 }
 
+static struct list *
+listings_of(struct worker_base *w)
+{
+	struct list *all = worker_slot(w, listings);
+
+	if (all->next == NULL)
+		list_init(all);
+	return (all);
+}
+
 static void
 keep_bounds(struct worker_base *w)
 {
@@ -178,7 +198,7 @@ keep_bounds(struct worker_base *w)
 	struct listing *l;
 	unsigned n = 0;
 
-	list_each(l, &w->listings, link) {
+	list_each(l, listings_of(w), link) {
 		bytes += l->html.n;
 		if (++n > LISTINGS_MAX || (bytes > LISTINGS_BYTES && n > 1))
 			unlist(l);
@@ -190,7 +210,7 @@ dirlisting_forget(struct worker_base *w, const struct site *site)
 {
 	struct listing *l;
 
-	list_each(l, &w->listings, link)
+	list_each(l, listings_of(w), link)
 		if (l->site == site)
 			unlist(l);
 }
@@ -200,7 +220,7 @@ find(struct request *r, struct text key)
 {
 	struct listing *l;
 
-	list_each(l, &r->worker->listings, link)
+	list_each(l, listings_of(r->worker), link)
 		if (l->site == r->site && l->scope == r->scope &&
 		    text_eq((struct text){ l->key, l->nkey }, key))
 			return (l);
@@ -271,7 +291,7 @@ static void
 log_failed(struct request *r, int err)
 {
 	if (http1_status_of_errno(err) >= 500)
-		r->fault.err = err;
+		fault_is(r, err);
 	if (err != 0 && err != -ENOENT)
 		log_limited(1, LOG_WARN, conn_id(r), "dirlisting.failed", conn_client(r),
 		    LF_TEXT("path", request_path(r)), LF_ERR("error", err));
@@ -281,6 +301,7 @@ static void
 loaded(struct io_op *op)
 {
 	struct listing *l = container_of(op, struct listing, op);
+	struct listing_wait *wait;
 	struct request *r;
 
 	l->ready = true;
@@ -295,9 +316,9 @@ loaded(struct io_op *op)
 	} else
 		unlist(l);
 	while (!list_empty(&l->waiters)) {
-		r = list_entry(l->waiters.next, struct request, listing.link);
-		list_del(&r->listing.link);
-		r->listing.of = NULL;
+		wait = list_entry(list_pop(&l->waiters), struct listing_wait, link);
+		wait->of = NULL;
+		r = wait->r;
 		r->cold = true;
 		log_failed(r, l->err);
 		send_listing(r, l);
@@ -417,7 +438,7 @@ listing_new(struct request *r, struct wish wish, struct text key)
 	l->scope = file_scope_ref(r->scope);
 	l->refs = 2; /* of the list, of the op */
 	list_init(&l->waiters);
-	list_add_head(&r->worker->listings, &l->link);
+	list_add_head(listings_of(r->worker), &l->link);
 	op_init(&l->op, IO_WORK, loaded);
 	l->op.work.work = &l->work->list.work;
 	l->op.work.looks = true;
@@ -431,10 +452,13 @@ listing_new(struct request *r, struct wish wish, struct text key)
 static enum handled
 join(struct request *r, struct listing *l)
 {
+	struct listing_wait *wait = request_slot(r, mine);
+
 	if (!list_empty(&l->waiters))
 		io_join(r->worker->io, &l->op, r->sender.client);
-	list_add_tail(&l->waiters, &r->listing.link);
-	r->listing.of = l;
+	wait->r = r;
+	wait->of = l;
+	list_add_tail(&l->waiters, &wait->link);
 	return (HANDLED_LATER);
 }
 
@@ -470,12 +494,13 @@ dirlisting_start(struct request *r, const struct file_entry *dir)
 void
 dirlisting_stop(struct request *r)
 {
-	struct listing *l = r->listing.of;
+	struct listing_wait *wait = request_slot(r, mine);
+	struct listing *l = wait->of;
 
 	if (l == NULL)
 		return;
-	r->listing.of = NULL;
-	list_del(&r->listing.link);
+	wait->of = NULL;
+	list_del(&wait->link);
 	if (!list_empty(&l->waiters) || l->ready)
 		return;
 	unlist(l);

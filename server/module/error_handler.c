@@ -88,6 +88,9 @@ const struct rules_kind rules_error_handler_404 = {
 
 /* ---- a refusal */
 
+/* By server.error-handler-404: method and body are the client's. */
+static REQUEST_SLOT(bool, keeps_client);
+
 bool
 error_handler_is_set(const struct request *r)
 {
@@ -111,9 +114,9 @@ handler_for(const struct request *r, int status, bool *keeps)
 static void
 drop_body(struct request *r)
 {
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
-	r->body_left = 0;
+	r->in.left = 0;
 	spool_drop(&r->upload);
 	r->http.content_length = -1;
 	r->http.chunked = r->http.expect_continue = false;
@@ -127,7 +130,7 @@ drop_body(struct request *r)
 static bool
 body_is_gone(const struct request *r)
 {
-	return (r->body_left == 0 && (r->http.chunked || r->http.content_length > 0));
+	return (r->in.left == 0 && (r->http.chunked || r->http.content_length > 0));
 }
 
 /* A file gets the status of the refusal.  False: no memory. */
@@ -149,8 +152,8 @@ error_handler_takes(struct request *r, int status)
 	struct route_change to;
 	bool keeps;
 
-	if (r->error_status != 0 || status < 400 || status == 401 || r->streamed != 0 ||
-	    (r->streams && r->body_left != 0))
+	if (r->error_status != 0 || status < 400 || status == 401 || r->in.streamed != 0 ||
+	    (r->in.streams && r->in.left != 0))
 		return (false);
 	t = handler_for(r, status, &keeps);
 	if (t == NULL || !request_keep(r))
@@ -167,16 +170,17 @@ error_handler_takes(struct request *r, int status)
 	if (!keeps || body_is_gone(r))
 		drop_body(r);
 	r->error_status = status;
-	r->error_keeps = keeps;
+	*request_slot(r, keeps_client) = keeps;
 	r->extra = NULL;
-	r->relay = NULL;
+	r->proxied = false;
 	return (true);
 }
 
 int
 error_handler_status(const struct request *r, int status)
 {
-	if (r->error_status == 0 || (r->error_keeps && status != 403 && status != 404))
+	if (r->error_status == 0 ||
+	    (*request_slot(r, keeps_client) && status != 403 && status != 404))
 		return (status);
 	return (r->error_status);
 }

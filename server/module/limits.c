@@ -13,12 +13,25 @@
 #include "base/meters.h"
 #include "server/config/config.h"
 #include "server/conn/conn.h"
+#include "server/module/limits.h"
 #include "server/module/module.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 
 #define OVER_RATE_MAX 20u /* 429s in a row; then the client has to connect again */
+
+struct limits_request {
+	enum { METERED_NOT, METERED_GOES, METERED_REFUSED } metered;
+	struct text lines; /* of the refusal */
+};
+static REQUEST_SLOT(struct limits_request, mine);
+
+bool
+limits_refused(const struct request *r)
+{
+	return (request_slot(r, mine)->metered == METERED_REFUSED);
+}
 
 static bool
 is_used(const struct conf *c)
@@ -29,11 +42,12 @@ is_used(const struct conf *c)
 static const struct handler *
 refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 {
+	struct limits_request *m = request_slot(r, mine);
 	uint64_t seconds = (wait_ns + NS_PER_S - 1) / NS_PER_S;
 	char name[CLIENT_ADDR_MAX], line[64];
 	int n;
 
-	r->metered = METERED_REFUSED;
+	m->metered = METERED_REFUSED;
 	count(&r->worker->counters->events, requests_over_rate);
 	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
 		count(&r->worker->counters->events, over_rate_closed);
@@ -45,21 +59,23 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 	    LF_STR("why", "server.max-requests-per-second-per-address is reached; the client gets "
 			  "429"));
 	n = snprintf(line, sizeof(line), "Retry-After: %llu\r\n", (unsigned long long)seconds);
-	return (module_refuses(r, 429, arena_text(&r->arena, (struct text){ line, (size_t)n })));
+	m->lines = arena_text(&r->arena, (struct text){ line, (size_t)n });
+	return (module_refuses(r, 429, m->lines));
 }
 
 static const struct handler *
 route_limits(struct request *r)
 {
+	struct limits_request *m = request_slot(r, mine);
 	const struct conf *c = r->conf;
 	uint64_t burst = c->address_burst != 0 ? c->address_burst : c->address_requests, wait_ns;
 	struct client_addr client;
 
-	if (r->metered == METERED_REFUSED)
-		return (module_refuses(r, 429, r->refusal.lines));
-	if (r->metered == METERED_GOES || !conn_metered_client(r, &client))
+	if (m->metered == METERED_REFUSED)
+		return (module_refuses(r, 429, m->lines));
+	if (m->metered == METERED_GOES || !conn_metered_client(r, &client))
 		return (NULL);
-	r->metered = METERED_GOES;
+	m->metered = METERED_GOES;
 	wait_ns = meters_request(r->worker->conf.meters, client, io_now(r->worker->io),
 	    NS_PER_S / c->address_requests, burst);
 	if (wait_ns != 0)

@@ -9,6 +9,8 @@
  * of a site without them pays one comparison for each stage.  server.modules does not change the
  * order.
  *
+ * The bytes of a module in a request or a worker are slots of its file: server/request/slots.h.
+ *
  * Thread   the worker's, except make() and free() of rules: at start and at reload.
  */
 #ifndef SERVER_MODULE_MODULE_H
@@ -24,6 +26,8 @@ struct handler;
 struct request;
 struct route_change;
 struct site_modules;
+
+struct worker_base;
 
 struct module {
 	const char *name; /* "access" is mod_access in server.modules */
@@ -41,6 +45,9 @@ struct module {
 	void (*head)(struct request *, int status, const struct file_entry *e, struct buf *lines);
 	/* Removes lines of others from a finished part of the head; returns its new length. */
 	size_t (*edit)(const struct request *, char *head, size_t n);
+	/* The worker ends: no request is left.  Frees what a WORKER_SLOT holds, and may run the
+	 * loop. */
+	void (*worker_stop)(struct worker_base *);
 };
 
 /* What a directive says, compiled once for the block that sets it; in struct site by number. */
@@ -58,6 +65,8 @@ struct rules_kind {
 };
 extern const struct rules_kind *const rules_kinds[RULES + 1];
 void *rules_no_memory(char *err, size_t errsize); /* what make() returns then */
+
+void modules_stop(struct worker_base *); /* before its cache of files ends */
 
 /* The modules of a site, for each stage. */
 void modules_of(const struct conf *, struct site_modules *);

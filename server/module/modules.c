@@ -32,6 +32,27 @@ const struct rules_kind *const rules_kinds[RULES + 1] = {
 #undef R
 };
 
+struct stages {
+	struct { /* of a module, for the client */
+		int status;
+		struct text lines; /* of the head; in the arena */
+	} refusal;
+	struct { /* what the reply has without modules, while they add to its head */
+		struct text lines, type;
+	} given;
+};
+static REQUEST_SLOT(struct stages, mine);
+
+void
+modules_stop(struct worker_base *w)
+{
+	size_t i;
+
+	for (i = 0; i < NELEM(modules); i++)
+		if (modules[i]->worker_stop != NULL)
+			modules[i]->worker_stop(w);
+}
+
 void *
 rules_no_memory(char *err, size_t errsize)
 {
@@ -108,8 +129,8 @@ modules_head(struct request *r, int status, const struct file_entry *e, struct t
 	if (r->site == NULL || r->site->modules.nhead == 0)
 		return (TEXT_NONE);
 	m = &r->site->modules;
-	r->given.lines = given;
-	r->given.type = type;
+	request_slot(r, mine)->given.lines = given;
+	request_slot(r, mine)->given.type = type;
 	lines->n = 0;
 	lines->failed = false;
 	for (i = 0; i < m->nhead; i++)
@@ -120,10 +141,11 @@ modules_head(struct request *r, int status, const struct file_entry *e, struct t
 struct text
 reply_given(const struct request *r, struct text name)
 {
-	struct text rest = r->given.lines, line;
+	const struct stages *m = request_slot(r, mine);
+	struct text rest = m->given.lines, line;
 
-	if (r->given.type.n != 0 && text_ieq(name, TEXT("Content-Type")))
-		return (r->given.type);
+	if (m->given.type.n != 0 && text_ieq(name, TEXT("Content-Type")))
+		return (m->given.type);
 	while (rest.n != 0 && text_next(&rest, '\n', &line))
 		if (line.n > name.n && line.p[name.n] == ':' && text_istarts(line, name)) {
 			text_take(&line, name.n + 1);
@@ -196,11 +218,13 @@ modules_edited(struct request *r, struct text lines)
 static enum handled
 refuse_start(struct request *r)
 {
-	if (error_handler_takes(r, r->refusal.status))
+	const struct stages *m = request_slot(r, mine);
+
+	if (error_handler_takes(r, m->refusal.status))
 		return (HANDLED_AGAIN);
-	if (r->body_left != 0)
+	if (r->in.left != 0)
 		conn_close_after(r);
-	reply_error_with(r, r->refusal.status, r->refusal.lines);
+	reply_error_with(r, m->refusal.status, m->refusal.lines);
 	return (HANDLED_REPLY);
 }
 
@@ -214,8 +238,8 @@ static const struct handler handler_refuse = {
 const struct handler *
 module_refuses(struct request *r, int status, struct text lines)
 {
-	r->refusal.status = status;
-	r->refusal.lines = lines;
+	request_slot(r, mine)->refusal.status = status;
+	request_slot(r, mine)->refusal.lines = lines;
 	return (&handler_refuse);
 }
 

@@ -12,10 +12,17 @@
 #include "server/module/module.h"
 #include "server/worker/base.h"
 
+struct rate_share { /* server.kbytes-per-second-per-address; as long as the turns of the sender */
+	struct pace_share rate;
+	struct meters *meters;
+	struct client_addr client;
+};
+static CONNECTION_SLOT(struct rate_share, mine);
+
 static uint64_t *
 find_due(struct pace_share *p)
 {
-	const struct request_share *s = container_of(p, struct request_share, rate);
+	const struct rate_share *s = container_of(p, struct rate_share, rate);
 
 	return (meters_bytes(s->meters, s->client));
 }
@@ -25,18 +32,19 @@ find_due(struct pace_share *p)
 static void
 apply_address(struct request *r, struct sender_turn *t)
 {
+	struct rate_share *m = connection_slot(r, mine);
 	struct client_addr client;
 
 	if (r->conf->address_rate == 0 || !conn_metered_client(r, &client))
 		return;
-	if (!client_addr_same(client, r->share.client))
+	if (!client_addr_same(client, m->client))
 		t->left = 0;
-	r->share = (struct request_share){
+	*m = (struct rate_share){
 		.rate = { .limit = r->conf->address_rate << 10, .find_due = find_due },
 		.meters = r->worker->conf.meters,
 		.client = client,
 	};
-	t->of = &r->share.rate;
+	t->of = &m->rate;
 }
 
 void

@@ -41,12 +41,20 @@ is_used(const struct conf *c)
 	return (c->redirect.n != 0);
 }
 
+struct redirect_request {
+	int status;
+	struct text url; /* in the arena */
+};
+static REQUEST_SLOT(struct redirect_request, mine);
+
 static enum handled
 moved_start(struct request *r)
 {
-	if (r->body_left != 0)
+	const struct redirect_request *m = request_slot(r, mine);
+
+	if (r->in.left != 0)
 		conn_close_after(r);
-	reply_location(r, r->refusal.status, r->refusal.lines);
+	reply_location(r, m->status, m->url);
 	return (HANDLED_REPLY);
 }
 
@@ -61,13 +69,14 @@ static const struct handler handler_moved = {
 static const struct handler *
 answer(struct request *r, struct text url)
 {
+	struct redirect_request *m = request_slot(r, mine);
 	int status = (int)r->conf->redirect_code;
 
 	if (status >= 400)
 		return (module_refuses(r, status, TEXT_NONE));
-	r->refusal.status = status;
-	r->refusal.lines = arena_text(&r->arena, url);
-	return (r->refusal.lines.p != NULL ? &handler_moved : module_refuses(r, 500, TEXT_NONE));
+	m->status = status;
+	m->url = arena_text(&r->arena, url);
+	return (m->url.p != NULL ? &handler_moved : module_refuses(r, 500, TEXT_NONE));
 }
 
 static const struct handler *

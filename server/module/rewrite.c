@@ -163,10 +163,17 @@ drop(void *arg)
 
 /* ---- a rewrite */
 
+struct rewrite_request {
+	unsigned n;        /* how often its path was rewritten */
+	bool once;         /* no further rewrite */
+	unsigned asked_at; /* r->changes + 1 when it was known whether its place is a file */
+};
+static REQUEST_SLOT(struct rewrite_request, mine);
+
 static bool
 is_a_loop(struct request *r, const char *setting)
 {
-	if (r->rewrites++ < REWRITES_MAX)
+	if (request_slot(r, mine)->n++ < REWRITES_MAX)
 		return (false);
 	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.loop", conn_client(r),
 	    LF_STR("setting", setting), LF_TEXT("url", r->http.target),
@@ -224,7 +231,7 @@ rewrite_by(struct request *r, const struct rewrites *rw, const char *setting)
 	if (status != 0 || (url.n != 0 && is_a_loop(r, setting)))
 		h = module_refuses(r, status != 0 ? status : 500, TEXT_NONE);
 	else if (url.n != 0) {
-		r->rewritten_once = rule < rw->nonce;
+		request_slot(r, mine)->once = rule < rw->nonce;
 		rest = buf_as_text(&url);
 		text_next(&rest, '#', &target); /* a fragment is for browsers */
 		target = arena_text(&r->arena, target);
@@ -265,7 +272,7 @@ any_is_used(const struct conf *c)
 static const struct handler *
 route_rewrite(struct request *r)
 {
-	if (r->rewritten_once || !target_counts(r))
+	if (request_slot(r, mine)->once || !target_counts(r))
 		return (NULL);
 	return (rewrite_by(r, r->site->rules[RULES_rewrite], "url.rewrite"));
 }
@@ -306,7 +313,7 @@ not_file_is_used(const struct conf *c)
 static const struct handler *
 not_a_file(struct request *r)
 {
-	r->is_file_known = true;
+	request_slot(r, mine)->asked_at = r->changes + 1;
 	return (rewrite_by(r, r->site->rules[RULES_rewrite_not_file], "url.rewrite-if-not-file"));
 }
 
@@ -318,7 +325,7 @@ decide(struct request *r, struct file_entry *e)
 	bool is_other = e->err == 0 ? e->is_dir : http1_status_of_errno(e->err) != 503;
 
 	file_entry_put(e);
-	r->is_file_known = true;
+	request_slot(r, mine)->asked_at = r->changes + 1;
 	return (is_other ? not_a_file(r) : NULL);
 }
 
@@ -365,7 +372,8 @@ static const struct handler handler_ask = {
 static const struct handler *
 placed_rewrite(struct request *r)
 {
-	if (r->rewritten_once || r->is_file_known || !target_counts(r) || r->site->upstream != NULL)
+	if (request_slot(r, mine)->once || request_slot(r, mine)->asked_at == r->changes + 1 ||
+	    !target_counts(r) || r->site->upstream != NULL)
 		return (NULL);
 	return (text_ends(r->place.path, TEXT("/")) ? not_a_file(r) : &handler_ask);
 }

@@ -284,6 +284,8 @@ put_fields(struct request *r, const struct conf_map *map, bool adds)
 	return (true);
 }
 
+static REQUEST_SLOT(const struct conf_map *, added); /* the add-request-header that was applied */
+
 /* A request that is routed again has the fields already. */
 static bool
 change_fields(struct request *r)
@@ -295,9 +297,9 @@ change_fields(struct request *r)
 		return (true);
 	if (!request_keep(r))
 		return (false);
-	if (add != NULL && r->fields_added != add && !put_fields(r, add, true))
+	if (add != NULL && *request_slot(r, added) != add && !put_fields(r, add, true))
 		return (false);
-	r->fields_added = add;
+	*request_slot(r, added) = add;
 	return (put_fields(r, set, false));
 }
 

@@ -17,6 +17,22 @@
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
+#define TOLD_MAX 4u /* directories that one request may ask for */
+
+struct vhost_request {
+	const struct root *root;
+	struct text name; /* to look up next, below root */
+	int status;
+	unsigned n;
+	struct vhost_told { /* what was looked up for this request */
+		const struct root *root;
+		struct text name;
+		int err;
+		bool is_dir;
+	} v[TOLD_MAX];
+};
+static REQUEST_SLOT(struct vhost_request, mine);
+
 /* ---- which directory exists */
 
 static struct file_scope *
@@ -39,13 +55,14 @@ told(struct request *r, int err, bool is_dir)
 		return (is_dir ? VHOST_YES : VHOST_NO);
 	if (is_absence(err))
 		return (VHOST_NO);
-	r->vhost.status = http1_status_of_errno(err);
+	request_slot(r, mine)->status = http1_status_of_errno(err);
 	return (VHOST_FAILED);
 }
 
 enum vhost_is
 vhost_find(struct request *r, const struct vhost_dir *d)
 {
+	struct vhost_request *m = request_slot(r, mine);
 	struct file_scope *scope;
 	struct file_entry *e;
 	enum vhost_is is;
@@ -53,16 +70,16 @@ vhost_find(struct request *r, const struct vhost_dir *d)
 
 	if (d->name.n == 0)
 		return (d->name.p != NULL ? VHOST_YES : VHOST_NO);
-	for (i = 0; i < r->vhost.n; i++)
-		if (r->vhost.v[i].root == d->root && text_eq(r->vhost.v[i].name, d->name))
-			return (told(r, r->vhost.v[i].err, r->vhost.v[i].is_dir));
+	for (i = 0; i < m->n; i++)
+		if (m->v[i].root == d->root && text_eq(m->v[i].name, d->name))
+			return (told(r, m->v[i].err, m->v[i].is_dir));
 	scope = scope_of(r, d);
 	if (scope == NULL)
 		return (told(r, -ENOMEM, false));
 	e = file_lookup(r->worker->files, scope, d->name, NULL);
 	if (e == NULL) {
-		r->vhost.root = d->root;
-		r->vhost.name = d->name;
+		m->root = d->root;
+		m->name = d->name;
 		return (VHOST_ASK);
 	}
 	is = told(r, e->err, e->is_dir);
@@ -77,13 +94,14 @@ vhost_find(struct request *r, const struct vhost_dir *d)
 static void
 note(struct request *r, struct file_entry *e)
 {
-	if (r->vhost.n == VHOST_TOLD)
-		r->vhost.n = 0;
-	r->vhost.v[r->vhost.n++] =
-	    (struct vhost_told){ r->vhost.root, r->vhost.name, e->err, e->is_dir };
+	struct vhost_request *m = request_slot(r, mine);
+
+	if (m->n == TOLD_MAX)
+		m->n = 0;
+	m->v[m->n++] = (struct vhost_told){ m->root, m->name, e->err, e->is_dir };
 	if (e->err != 0) {
 		r->scope = e->lk.scope;
-		r->lookup = r->vhost.name;
+		r->lookup = m->name;
 		fault_note(r, e);
 	}
 	file_entry_put(e);
@@ -101,7 +119,8 @@ looked(struct lookup_wait *w, struct lookup *l)
 static enum handled
 ask(struct request *r)
 {
-	const struct vhost_dir d = { r->vhost.root, r->vhost.name, 0 };
+	const struct vhost_request *m = request_slot(r, mine);
+	const struct vhost_dir d = { m->root, m->name, 0 };
 	struct file_entry *e;
 
 	if (r->peeks)
@@ -134,7 +153,7 @@ const struct handler *
 vhost_route(struct request *r, enum vhost_is is)
 {
 	if (is == VHOST_FAILED)
-		return (module_refuses(r, r->vhost.status, TEXT_NONE));
+		return (module_refuses(r, request_slot(r, mine)->status, TEXT_NONE));
 	return (is == VHOST_ASK ? &handler_vhost : NULL);
 }
 

@@ -29,7 +29,7 @@ struct vhost_dir {
 
 extern const struct handler handler_vhost;
 
-/* VHOST_FAILED: the file system has no answer; r->vhost.status is for the client. */
+/* VHOST_FAILED: the file system has no answer; vhost_route() refuses the request. */
 enum vhost_is vhost_find(struct request *, const struct vhost_dir *);
 /* r->place becomes this directory, with the path.  0 or 500. */
 int vhost_place(struct request *, const struct vhost_dir *, struct text path);

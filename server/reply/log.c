@@ -16,6 +16,8 @@
 #include "server/conn/conn.h"
 #include "server/log/debug_log.h"
 #include "server/module/rules.h"
+#include "server/handler/handler.h"
+#include "server/module/limits.h"
 #include "server/request/fault.h"
 #include "server/request/request.h"
 #include "server/status/hosts.h"
@@ -26,7 +28,7 @@
 bool
 reply_log_may_batch(const struct request *r)
 {
-	return (r->site != NULL && r->site->timing == TIMING_OFF && r->relay == NULL);
+	return (r->site != NULL && r->site->timing == TIMING_OFF && !r->proxied);
 }
 
 bool
@@ -78,7 +80,7 @@ is_left_out(const struct request *r)
 	struct worker_base *w = r->worker;
 	uint64_t second = io_now(w->io) / NS_PER_S;
 
-	if (r->metered != METERED_REFUSED)
+	if (r->status != 429 || !limits_refused(r))
 		return (false);
 	if (w->refused_lines.second != second) {
 		w->refused_lines.second = second;
@@ -115,6 +117,7 @@ opened_ns(const struct request *r)
 static void
 timing_fill(struct timing *t, struct request *r, uint64_t now)
 {
+	const struct proxy_told *told = proxy_told(r);
 	const struct sender_times *st = &r->times;
 
 	*t = (struct timing){
@@ -125,8 +128,8 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 		.write_start_wall_ns = st->write_start_wall,
 		.stat_queue_ns = r->cold ? clock_between(r->open.submit, r->open.start) : 0,
 		.stat_ns = r->cold ? clock_between(r->open.start, opened_ns(r)) : 0,
-		.proxy_queue_ns = r->proxy_queue_ns,
-		.proxy_ns = r->proxy_ns,
+		.proxy_queue_ns = told->queue_ns,
+		.proxy_ns = told->ns,
 		.read_queue_ns = st->read_queue,
 		.read_ns = st->read + (r->cold ? clock_between(r->open.opened, r->open.end) : 0),
 		.handover_ns = st->handover,
@@ -179,7 +182,7 @@ count_stages(struct request *r, bool batched)
 	bool read = !batched && !r->times.hot;
 	struct timing from;
 
-	if (!r->cold && !read && r->relay == NULL) {
+	if (!r->cold && !read && !r->proxied) {
 		histogram_add(&t->stage[stage_total], io_now(r->worker->io) - r->started_ns);
 		return;
 	}
@@ -188,7 +191,7 @@ count_stages(struct request *r, bool batched)
 		stage_add(t, stage_stat_queue, &from);
 		stage_add(t, stage_stat, &from);
 	}
-	if (r->relay != NULL) {
+	if (r->proxied) {
 		stage_add(t, stage_proxy_queue, &from);
 		stage_add(t, stage_proxy, &from);
 	}

@@ -16,6 +16,23 @@
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
+enum fault_cause {
+	FAULT_NONE,
+	FAULT_APPLICATION,
+	FAULT_FILE,
+	FAULT_DESCRIPTORS,
+	FAULT_MEMORY,
+	FAULT_OTHER
+};
+
+struct fault {
+	int err; /* of its look-up; 0: none failed */
+	bool started, opened, told;
+	/* Why the server answers with 5xx; it stays if an error handler answers. */
+	enum fault_cause cause;
+};
+static REQUEST_SLOT(struct fault, mine);
+
 /* Links that are not followed have their line, link.refused.  Sockets and devices are -EACCES, too.
  */
 static bool
@@ -44,25 +61,31 @@ fault_note(struct request *r, const struct file_entry *e)
 		tell_denied(r, e->err);
 	if (http1_status_of_errno(e->err) < 500)
 		return;
-	r->fault.err = e->err;
-	r->fault.started = e->open.start != 0;
-	r->fault.opened = e->open.opened != 0;
+	request_slot(r, mine)->err = e->err;
+	request_slot(r, mine)->started = e->open.start != 0;
+	request_slot(r, mine)->opened = e->open.opened != 0;
+}
+
+void
+fault_is(struct request *r, int err)
+{
+	request_slot(r, mine)->err = err;
 }
 
 void
 fault_told(struct request *r)
 {
-	r->fault.told = true;
+	request_slot(r, mine)->told = true;
 }
 
 static enum fault_cause
 cause_of(const struct request *r)
 {
-	switch (-r->fault.err) {
+	switch (-request_slot(r, mine)->err) {
 	case 0:
-		if (r->relay != NULL)
+		if (r->proxied)
 			return (FAULT_APPLICATION);
-		return (r->fault.told ? FAULT_OTHER : FAULT_MEMORY);
+		return (request_slot(r, mine)->told ? FAULT_OTHER : FAULT_MEMORY);
 	case EMFILE:
 	case ENFILE: return (FAULT_DESCRIPTORS);
 	case ENOMEM: return (FAULT_MEMORY);
@@ -73,8 +96,8 @@ cause_of(const struct request *r)
 void
 fault_own(struct request *r, int status)
 {
-	if (status >= 500 && r->fault.cause == FAULT_NONE)
-		r->fault.cause = cause_of(r);
+	if (status >= 500 && request_slot(r, mine)->cause == FAULT_NONE)
+		request_slot(r, mine)->cause = cause_of(r);
 }
 
 void
@@ -82,7 +105,7 @@ fault_count(const struct request *r)
 {
 	struct counters *c = &r->worker->counters->events;
 
-	switch (r->fault.cause) {
+	switch (request_slot(r, mine)->cause) {
 	case FAULT_NONE: break; /* the application's own */
 	case FAULT_APPLICATION: count(c, own_5xx_application); break;
 	case FAULT_FILE: count(c, own_5xx_file); break;
@@ -126,7 +149,7 @@ is_stuck(const struct request *r)
 static const char *
 why_of(const struct request *r)
 {
-	switch (-r->fault.err) {
+	switch (-request_slot(r, mine)->err) {
 	case ETIMEDOUT: return ("the device did not answer within server.max-open-idle");
 	case EAGAIN:
 		return (is_stuck(r)
@@ -144,9 +167,9 @@ why_of(const struct request *r)
 static const char *
 stage_of(const struct request *r)
 {
-	if (r->fault.err == -EAGAIN || !r->fault.started)
+	if (request_slot(r, mine)->err == -EAGAIN || !request_slot(r, mine)->started)
 		return ("look-up");
-	return (r->fault.opened ? "read" : "open");
+	return (request_slot(r, mine)->opened ? "read" : "open");
 }
 
 static void
@@ -158,16 +181,16 @@ tell_file(struct request *r)
 	log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
 	    LF_TEXT("path", path), LF_TEXT("file", r->lookup),
 	    LF_STR("device", fault_device(r, mount)), LF_STR("stage", stage_of(r)),
-	    LF_U64("waited-ms", waited_ms(r)), LF_ERR("error", r->fault.err),
+	    LF_U64("waited-ms", waited_ms(r)), LF_ERR("error", request_slot(r, mine)->err),
 	    LF_STR("why", why_of(r)), conn_client(r));
 }
 
 void
 fault_tell(struct request *r)
 {
-	if (r->fault.err != 0 && r->scope != NULL)
+	if (request_slot(r, mine)->err != 0 && r->scope != NULL)
 		tell_file(r);
-	else if (!r->fault.told && r->relay == NULL)
+	else if (!request_slot(r, mine)->told && !r->proxied)
 		log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
 		    LF_TEXT("path", r->path != NULL ? request_path(r) : TEXT("-")),
 		    LF_STR("stage", "server"), LF_U64("waited-ms", waited_ms(r)),

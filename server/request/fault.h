@@ -17,6 +17,7 @@ struct request;
 
 /* The look-up of r->lookup below r->scope failed.  Logs file.denied if the server's user may not
  * open it, which is the client's 403. */
+void fault_is(struct request *, int err); /* a 5xx that no look-up of a file explains */
 void fault_note(struct request *, const struct file_entry *);
 /* The reason was logged. */
 void fault_told(struct request *);

@@ -7,6 +7,13 @@
 #include "server/request/request.h"
 #include "wire/http1/http1.h"
 
+struct ids {
+	struct text id; /* .p NULL: nobody has asked yet */
+	char made[UNIQUE_HEX];
+	struct text trace, traceparent; /* .p NULL: not asked yet; the field that was made */
+};
+static REQUEST_SLOT(struct ids, mine);
+
 /* The client's only field of that name; .p NULL: none, or several. */
 static struct text
 only_field(const struct http_request *h, struct text name)
@@ -40,18 +47,19 @@ is_id(struct text t)
 struct text
 request_id(struct request *r)
 {
+	struct ids *m = request_slot(r, mine);
 	struct text said;
 
-	if (r->id.p != NULL)
-		return (r->id);
+	if (m->id.p != NULL)
+		return (m->id);
 	said = conn_trusted(r) ? only_field(&r->http, TEXT("X-Request-ID")) : TEXT_NONE;
 	if (is_id(said))
-		r->id = arena_text(&r->arena, said);
-	if (r->id.p == NULL) {
-		unique_hex(r->made_id);
-		r->id = (struct text){ r->made_id, sizeof(r->made_id) };
+		m->id = arena_text(&r->arena, said);
+	if (m->id.p == NULL) {
+		unique_hex(m->made);
+		m->id = (struct text){ m->made, sizeof(m->made) };
 	}
-	return (r->id);
+	return (m->id);
 }
 
 /* ---- W3C Trace Context, 3.2: 00-TRACE-PARENT-FLAGS in lower case */
@@ -104,6 +112,7 @@ trace_of(struct text field)
 static bool
 make_trace(struct request *r)
 {
+	struct ids *m = request_slot(r, mine);
 	static const char form[TRACE_FIELD + 1] = "00-TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT-"
 						  "PPPPPPPPPPPPPPPP-01";
 	char *field = arena_get(&r->arena, TRACE_FIELD), more[UNIQUE_HEX];
@@ -112,28 +121,35 @@ make_trace(struct request *r)
 		return (false);
 	memcpy(field, form, TRACE_FIELD);
 	if (is_number(request_id(r), TRACE_HEX))
-		memcpy(field + 3, r->id.p, TRACE_HEX);
+		memcpy(field + 3, m->id.p, TRACE_HEX);
 	else
 		unique_hex(field + 3);
 	unique_hex(more);
 	memcpy(field + 3 + TRACE_HEX + 1, more, PARENT_HEX);
-	r->trace = (struct text){ field + 3, TRACE_HEX };
-	r->traceparent = (struct text){ field, TRACE_FIELD };
+	m->trace = (struct text){ field + 3, TRACE_HEX };
+	m->traceparent = (struct text){ field, TRACE_FIELD };
 	return (true);
 }
 
 struct text
 request_trace(struct request *r)
 {
+	struct ids *m = request_slot(r, mine);
 	struct text said;
 
-	if (r->trace.p != NULL)
-		return (r->traceparent);
-	r->traceparent = TEXT_NONE;
+	if (m->trace.p != NULL)
+		return (m->traceparent);
+	m->traceparent = TEXT_NONE;
 	said = conn_trusted(r) ? trace_of(only_field(&r->http, TEXT("traceparent"))) : TEXT_NONE;
 	if (said.p != NULL)
-		r->trace = arena_text(&r->arena, said);
+		m->trace = arena_text(&r->arena, said);
 	else
 		(void)make_trace(r);
-	return (r->traceparent);
+	return (m->traceparent);
+}
+
+struct text
+request_trace_id(const struct request *r)
+{
+	return (request_slot(r, mine)->trace);
 }

@@ -18,9 +18,11 @@ struct request;
 
 struct text request_id(struct request *);
 /* The traceparent (W3C Trace Context) that applications get in place of the client's; .n 0: the
- * client's is that of a trusted peer, and valid, so it passes with its tracestate.  Sets r->trace.
+ * client's is that of a trusted peer, and valid, so it passes with its tracestate.
  * A new trace has the id of the request, if this server made it, and the flag "sampled": without a
  * field most tracers would record, too. */
 struct text request_trace(struct request *);
+/* The trace id, once request_trace() was called. */
+struct text request_trace_id(const struct request *);
 
 #endif

@@ -360,7 +360,7 @@ route_asks_index(const struct request *r)
 static const struct handler *
 handler_of(const struct request *r)
 {
-	if (r->site->authorizer != NULL && r->site->authorizer != r->granted)
+	if (r->site->authorizer != NULL && authorize_is_due(r))
 		return (&handler_authorize);
 	if (status_is_at(r))
 		return (&handler_status);
@@ -368,8 +368,8 @@ handler_of(const struct request *r)
 		return (&handler_proxy);
 	if (r->conf->cgi_assign.n != 0 && cgi_is_script(r))
 		return (&handler_cgi);
-	if (r->body_left != 0 && ((error_handler_is_set(r) && r->error_status == 0) ||
-				     (route_asks_index(r) && r->path[r->path_len - 1] == '/')))
+	if (r->in.left != 0 && ((error_handler_is_set(r) && r->error_status == 0) ||
+				   (route_asks_index(r) && r->path[r->path_len - 1] == '/')))
 		return (&handler_index);
 	return (&handler_static);
 }
@@ -413,10 +413,10 @@ is_a_loop(struct request *r)
 bool
 route_again(struct request *r, const struct route_change *to)
 {
+	r->changes++;
 	if (to->target.p == NULL && is_a_loop(r))
 		return (false);
 	r->target = to->target.n != 0 ? to->target : TEXT_NONE;
-	r->is_file_known = false;
 	r->by_index = false;
 	if (to->path.p != NULL) {
 		must(to->path.n != 0 && to->path.p[0] == '/' && to->path.p[to->path.n] == '\0');

@@ -3,12 +3,14 @@
 
 #include "wire/codec/message.h"
 
+static REQUEST_SLOT(struct request_variables, mine);
+
 static size_t
-find(const struct request *r, struct text name)
+find(const struct request_variables *m, struct text name)
 {
 	size_t i = 0;
 
-	while (i < r->nvariables && !text_eq(r->variables[i].name, name))
+	while (i < m->n && !text_eq(m->v[i].name, name))
 		i++;
 	return (i);
 }
@@ -16,10 +18,11 @@ find(const struct request *r, struct text name)
 bool
 request_variable(struct request *r, struct text name, struct text value, enum variable_rule rule)
 {
-	struct proxy_field *all = (struct proxy_field *)(uintptr_t)r->variables;
-	size_t i = find(r, name);
+	struct request_variables *m = request_slot(r, mine);
+	struct proxy_field *all = (struct proxy_field *)(uintptr_t)m->v;
+	size_t i = find(m, name);
 
-	if (i < r->nvariables && rule == VARIABLE_DEFAULT)
+	if (i < m->n && rule == VARIABLE_DEFAULT)
 		return (true);
 	if (i == VARIABLES_MAX || name.p == NULL || value.p == NULL)
 		return (false);
@@ -27,10 +30,16 @@ request_variable(struct request *r, struct text name, struct text value, enum va
 		all = arena_get(&r->arena, VARIABLES_MAX * sizeof(*all));
 		if (all == NULL)
 			return (false);
-		r->variables = all;
+		m->v = all;
 	}
 	all[i] = (struct proxy_field){ name, value, rule != VARIABLE_REPLACE };
-	if (i == r->nvariables)
-		r->nvariables++;
+	if (i == m->n)
+		m->n++;
 	return (true);
+}
+
+const struct request_variables *
+request_variables(const struct request *r)
+{
+	return (request_slot(r, mine));
 }

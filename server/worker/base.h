@@ -13,10 +13,8 @@
 #include <stdint.h>
 #include <time.h>
 #include "base/buf.h"
-#include "base/list.h"
 #include "io/io.h"
 
-struct auth_memory; /* server/module/auth_cache.c */
 struct backends;
 struct bans;
 struct clients;
@@ -32,7 +30,6 @@ struct page;
 struct reply_scopes;
 struct resources;
 struct upstream;
-struct variants; /* server/module/deflate.h */
 struct worker_counters;
 
 struct worker_conf {
@@ -77,7 +74,6 @@ struct worker_base {
 	uint64_t date_s;
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page *pages;          /* PAGES prepared error replies, by status */
-	struct variants *variants;   /* compressed forms of its files */
 	struct reply_scopes *scopes; /* of its sites */
 	struct upstream **upstreams; /* two for each block, see server/config/site.c */
 	size_t nupstreams;
@@ -88,9 +84,8 @@ struct worker_base {
 		uint64_t second; /* of the clock of the loop */
 		uint64_t lines;  /* in it, of requests over their rate */
 	} refused_lines;
-	struct auth_memory *auth; /* NULL: no password was checked yet */
-	struct list listings;     /* of server/module/dirlisting.c */
-	struct buf lines;         /* header lines of modules for the reply being made */
+	struct buf lines; /* header lines of modules for the reply being made */
+	char *slots;      /* server/request/slots.h */
 };
 
 const char *worker_date(struct worker_base *);

@@ -4,7 +4,6 @@
 #include "io/sender.h"
 #include "proxy-core/exchange.h"
 #include "server/conn/handover.h"
-#include "server/module/auth.h"
 #include "server/request/request.h"
 #include "server/worker/worker.h"
 #include "server/config/check/trust.h"
@@ -20,6 +19,8 @@
 #include "io/memory/pressure.h"
 #include "server/conn/conn.h"
 #include "server/conn/overdue.h"
+#include "server/module/deflate.h"
+#include "server/module/module.h"
 #include "wire/http1/http_date.h"
 #include "server/reply/reply.h"
 #include "server/request/route.h"
@@ -49,10 +50,10 @@ worker_request(struct worker *w)
 		w->nrequests--;
 		return (list_entry(l, struct request, link));
 	}
-	r = malloc(sizeof(*r));
+	r = malloc(request_bytes());
 	if (r == NULL)
 		return (NULL);
-	memset(r, 0, sizeof(*r));
+	memset(r, 0, request_bytes());
 	r->worker = &w->base;
 	list_init(&r->link);
 	body_init(&r->body, w->base.io);
@@ -127,7 +128,6 @@ cache_make(struct worker *w)
 		.forget_ms = (uint32_t)(1000 * c->cache_forget),
 	};
 
-	variants_init(&w->variants, &w->base);
 	w->base.files = file_cache_new(w->base.io, &w->base.counters->events, &lim);
 	return (w->base.files != NULL ? 0 : -ENOMEM);
 }
@@ -171,20 +171,19 @@ worker_trust(const struct worker *w, const char *listener)
 int
 worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 {
-	struct worker *w = calloc(1, sizeof(*w));
+	struct worker *w = calloc(1, sizeof(*w) + SLOT_BYTES(worker_slots));
 	int err = 0;
 
 	if (w == NULL)
 		return (-ENOMEM);
 	w->base.conf = *wc;
 	w->base.pages = w->pages;
-	w->base.variants = &w->variants;
+	w->base.slots = w->slots;
 	w->base.scopes = &w->scopes;
 	w->rounds_seen = w->rounds_asked = UINT64_MAX; /* not watched yet */
 	w->base.conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->base.conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->base.line, LINE_MAX_BYTES);
-	list_init(&w->base.listings);
 	buf_init(&w->base.lines, LINE_MAX_BYTES);
 	list_init(&w->conns);
 	list_init(&w->scopes.list);
@@ -437,10 +436,9 @@ worker_free(struct worker *w)
 			upstream_free(w->base.upstreams[i]);
 	free(w->base.upstreams);
 	upstream_free(w->base.cgi);
-	if (w->base.files != NULL) {
-		variants_stop(&w->variants);
+	modules_stop(&w->base);
+	if (w->base.files != NULL)
 		file_cache_free(w->base.files);
-	}
 	route_end(&w->base);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));
@@ -454,7 +452,6 @@ worker_free(struct worker *w)
 	free(w->accepting);
 	buf_free(&w->base.line);
 	buf_free(&w->base.lines);
-	auth_memory_free(w->base.auth);
 	bans_view_end(&w->bans);
 	worker_counters_return(w->base.counters);
 	free(w);

@@ -13,14 +13,13 @@
 #include "server/config/site.h"
 #include "server/conn/bans.h"
 #include "server/conn/eviction.h"
-#include "server/module/deflate.h"
 #include "server/reply/scope.h"
 #include "server/status/worker_counters.h"
+#include "server/request/slots.h"
 #include "server/worker/base.h"
 #include "server/worker/life.h"
 
 struct accepting; /* a listener in this worker's loop */
-struct auth_memory;
 struct request;
 struct trust;
 
@@ -28,7 +27,6 @@ struct trust;
 
 struct worker {
 	struct worker_base base;     /* its pointers to parts of the worker never change */
-	struct variants variants;    /* compressed forms of them */
 	struct reply_scopes scopes;  /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns;             /* atomic: others read it */
@@ -75,6 +73,7 @@ struct worker {
 	uint64_t rounds_seen;  /* of the main thread: when it last woke the loop */
 	uint64_t rounds_asked; /* of the main thread: when ctl status asked */
 	int stopped_accepting; /* atomic: it drains, and no accept is in flight */
+	char slots[] __attribute__((aligned(SLOT_ALIGN))); /* server/request/slots.h */
 };
 
 /* Connections that stay here.  Any thread. */

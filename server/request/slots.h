@@ -1,0 +1,52 @@
+/* server/request/slots.h -- bytes that one file owns in each request, connection or worker, as a
+ * per-CPU variable of Linux has bytes for each CPU.
+ *
+ *   static REQUEST_SLOT(struct counted, mine);      in the .c file that owns them
+ *   struct counted *m = request_slot(r, mine);      those of this request
+ *
+ * The linker collects the variables of a kind in one section.  The place of a variable in it is the
+ * place of its bytes in the slots of a request, so nobody else names them, nothing is registered,
+ * and nothing is allocated or looked up for a request.  The variables themselves are not used.
+ *
+ *   REQUEST_SLOT     zero when a head begins
+ *   CONNECTION_SLOT  in a request, too; zero when a connection takes its struct request: what the
+ *                    sends of one client share
+ *   WORKER_SLOT      zero when the worker begins; struct module has worker_stop for what they hold
+ */
+#ifndef SERVER_REQUEST_SLOTS_H
+#define SERVER_REQUEST_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLOT_ALIGN 8u
+/* An alignment that is named is not raised by the compiler, so small slots lie side by side. */
+#define SLOT_OF(section_, type, name)                                                     \
+	type name __attribute__((section(#section_), aligned(SLOT_ALIGN), used)) = { 0 }; \
+	_Static_assert(_Alignof(type) <= SLOT_ALIGN, "slots have room for pointers and integers")
+
+#define REQUEST_SLOT(type, name)    SLOT_OF(request_slots, type, name)
+#define CONNECTION_SLOT(type, name) SLOT_OF(connection_slots, type, name)
+#define WORKER_SLOT(type, name)     SLOT_OF(worker_slots, type, name)
+
+/* Ends of the sections, from the linker.  Weak: a unit test may have none of a kind. */
+#define SLOT_ENDS(section_)                                                           \
+	extern char __start_##section_[] __attribute__((weak, visibility("hidden"))); \
+	extern char __stop_##section_[] __attribute__((weak, visibility("hidden")))
+SLOT_ENDS(request_slots);
+SLOT_ENDS(connection_slots);
+SLOT_ENDS(worker_slots);
+
+#define SLOT_BYTES(section_)                                                               \
+	(((uintptr_t)__stop_##section_ - (uintptr_t)__start_##section_ + SLOT_ALIGN - 1) / \
+	    SLOT_ALIGN * SLOT_ALIGN)
+#define SLOT_AT(section_, base, name)                           \
+	((__typeof__(name) *)((uintptr_t)(base) + (uintptr_t) & \
+			      (name) - (uintptr_t)__start_##section_))
+
+#define request_slot(r, name) SLOT_AT(request_slots, (r)->slots, name)
+#define connection_slot(r, name) \
+	SLOT_AT(connection_slots, (uintptr_t)(r)->slots + SLOT_BYTES(request_slots), name)
+#define worker_slot(w, name) SLOT_AT(worker_slots, (w)->slots, name)
+
+#endif
