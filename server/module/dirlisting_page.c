@@ -6,14 +6,9 @@
 
 #include "base/must.h"
 
-static const char style[] =
-    "<style>:root{color-scheme:light dark}"
-    "body{font:1.1em/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-    "h1{font-size:1.3em;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%}"
-    "th,td{text-align:left;padding:.3em .5em;border-bottom:1px solid #8884}"
-    "td:first-child{overflow-wrap:anywhere}.s{text-align:right;white-space:nowrap}"
-    "td+td{opacity:.8}time{white-space:nowrap}pre{white-space:pre-wrap}"
-    "@media(max-width:30em){.t{display:none}}</style>\n";
+static const char css[] =
+#include "server/module/dirlisting.css.inc"
+    ;
 
 /* ---- the order */
 
@@ -173,7 +168,7 @@ put_top(struct buf *out, const struct dirlisting_look *k)
 		buf_html(out, k->css);
 		buf_str(out, "\">\n");
 	} else
-		buf_str(out, style);
+		buf_printf(out, "<style>\n%s</style>\n", css);
 	buf_str(out, "<h1>");
 	put_name(out, k->encoding, k->url);
 	buf_str(out, "</h1>\n");

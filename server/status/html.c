@@ -11,6 +11,17 @@
 #include "base/must.h"
 #include "server/status/status.h"
 
+static const char css[] =
+#include "server/status/page.css.inc"
+    ;
+
+/* Asks for ?json once a second, and writes each number to the element whose data-k names it
+ * ("stages/total/p99_ns").  Its show() formats like put_value().  When rows appear or disappear, it
+ * loads the whole page again. */
+static const char js[] =
+#include "server/status/page.js.inc"
+    ;
+
 /* ---- numbers, as show() of the script writes them */
 
 enum kind { COUNT, BYTES, TIME_NS, PERCENT, INTEGER, UPTIME, TROUBLE };
@@ -118,7 +129,7 @@ head(struct buf *out, const struct status *s)
 		     "content=\"5\"></noscript>\n<title>accel-server ");
 	buf_html(out, s->host);
 	buf_str(out, "</title>\n<style>\n");
-	buf_str(out, status_css);
+	buf_str(out, css);
 	buf_str(out, "</style>\n</head>\n<body>\n");
 }
 
@@ -570,6 +581,6 @@ status_html(struct buf *out, const struct status *s)
 	running_html(out, &s->running);
 	counters(out, s);
 	buf_str(out, "</main>\n<script>\n");
-	buf_str(out, status_js);
+	buf_str(out, js);
 	buf_str(out, "</script>\n</body>\n</html>\n");
 }

@@ -80,8 +80,6 @@ uint64_t status_own_5xx(const struct status_backend *);       /* of all causes *
 double status_hit_ratio(const struct status *);               /* 0 to 1 */
 double status_average(const struct status *, uint64_t total); /* per second of uptime */
 
-extern const char status_css[], status_js[]; /* page_assets.c */
-
 void status_html(struct buf *, const struct status *);
 void status_json(struct buf *, const struct status *);
 void status_json_buckets(struct buf *, const struct status *); /* of all histograms */
