@@ -36,8 +36,7 @@ and all processes that come from it, so that nothing is left over however the ca
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Cwd ();
 use File::Temp ();
 use IO::Socket::INET ();
@@ -72,28 +71,26 @@ my %argv = (
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
 	h2o      => sub { ('-c', "$_[0]{dir}/conf") },
-	command  => sub { my ($s) = @_; my (undef, @words) = @{ $s->{command} }; map { s/\{(port|root)\}/$s->{$1}/gr } @words },
+	command  => sub ($s) { my (undef, @words) = @{ $s->{command} }; map { s/\{(port|root)\}/$s->{$1}/gr } @words },
 	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
 	'stat-accel' => sub { ('--listen', $_[0]->address, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
 		$_[0]{auth} ? '--mode=auth' : (), $_[0]{cache} ? Accel::Peer::Cache::args($_[0]) : (), @{ $_[0]{stat_accel_args} // [] }) },
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
 
-sub _built {
-	my $path = program($_[0]);
+sub _built ($name) {
+	my $path = program($name);
 	return -x $path ? $path : undef;
 }
 
-sub missing {
-	my ($class, $kind, @command) = @_;
+sub missing ($class, $kind, @command) {
 	die "no such kind of server: $kind\n" unless $program{$kind};
 	return if $program{$kind}->(@command);
 	return "no program \"" . ($command[0] // '') . '"' if $kind eq 'command';
 	return $kind =~ /accel|floor|responder/ ? "$kind is not built" : "$kind is not installed";
 }
 
-sub start {
-	my ($class, $kind, %arg) = @_;
+sub start ($class, $kind, %arg) {
 	if (my $why = $class->missing($kind, @{ $arg{command} // [] })) { die "$why\n" }
 	my $self = bless { name => $kind, %arg, kind => $kind, owner => $$ }, $class;
 	$self->{root} = Cwd::abs_path($arg{root} // die "root is missing\n");
@@ -114,21 +111,18 @@ sub start {
 }
 
 # One that is not started, to see its configuration.
-sub sample {
-	my ($class, $kind, %arg) = @_;
+sub sample ($class, $kind, %arg) {
 	return bless { name => $kind, port => 8080, dir => '/run/' . $kind, %arg, kind => $kind, owner => $$ }, $class;
 }
 
 # The text of its configuration file; for servers without one the words of the command.
-sub configuration {
-	my ($self) = @_;
+sub configuration ($self) {
 	my $kind = $self->{kind};
 	return $conf{$kind}->($self) . ($self->{conf} // '') if $conf{$kind};
 	return join(' ', $self->{command} ? $self->{command}[0] : $kind, $argv{$kind}->($self)) . "\n";
 }
 
-sub _spawn {
-	my ($self, @cmd) = @_;
+sub _spawn ($self, @cmd) {
 	pipe my $life, $self->{lifeline} or die "pipe: $!";
 	pipe my $told, my $tell or die "pipe: $!";
 	defined($self->{keeper} = fork) or die "fork: $!";
@@ -143,8 +137,7 @@ sub _spawn {
 }
 
 # The keeper: starts the server, tells its pid, waits for the caller's end, ends the server.
-sub _keep {
-	my ($self, $life, $tell, @cmd) = @_;
+sub _keep ($self, $life, $tell, @cmd) {
 	POSIX::setpgid(0, 0);                   # Ctrl-C is the caller's business
 	$SIG{$_} = 'DEFAULT' for qw(INT HUP CHLD);
 	$SIG{TERM} = sub { };                   # only ends the wait below
@@ -169,15 +162,14 @@ sub _keep {
 }
 
 # A server that forks away belongs to the keeper all the same: Linux gives its processes to the nearest subreaper.
-sub adopt {
+sub adopt () {
 	my %prctl = (x86_64 => 157, aarch64 => 167, riscv64 => 167, armv7l => 172, i686 => 172, ppc64le => 171, s390x => 172);
 	my $number = $prctl{ (POSIX::uname())[4] } // return;
 	syscall $number, 36, 1, 0, 0, 0;        # PR_SET_CHILD_SUBREAPER
 }
 
 # TERM for the server, then for those that outlive it, as nginx's workers do; KILL for all that is left.
-sub _end {
-	my ($pid) = @_;
+sub _end ($pid) {
 	kill TERM => $pid;
 	my $told;
 	for (1 .. 300) {
@@ -195,14 +187,13 @@ sub _end {
 	waitpid $pid, 0;
 }
 
-sub _all_ended {
+sub _all_ended () {
 	my $ended;
 	do { $ended = waitpid -1, POSIX::WNOHANG() } while $ended > 0;
 	return $ended < 0;
 }
 
-sub _wait_for_port {
-	my ($self, $deadline) = @_;
+sub _wait_for_port ($self, $deadline) {
 	while (time < $deadline) {
 		return if $self->{kind} =~ /^(stat-accel|textbook)$/
 		    ? $self->_reached
@@ -215,21 +206,18 @@ sub _wait_for_port {
 	die "$self->{name} does not answer\n$said";
 }
 
-sub _reached {
-	my ($self) = @_;
+sub _reached ($self) {
 	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) if $self->{tcp};
 	return IO::Socket::UNIX->new(Peer => $self->socket);
 }
 
 # Where FastCGI is spoken, as fcgi-stat-accel and accel-server write it.
-sub address {
-	my ($self) = @_;
+sub address ($self) {
 	return $self->{tcp} ? "127.0.0.1:$self->{port}" : 'unix:' . $self->socket;
 }
 
 # What it wrote: standard output and error, and its error log.
-sub said {
-	my ($self) = @_;
+sub said ($self) {
 	my $text = '';
 	for my $file ("$self->{dir}/out", "$self->{dir}/error.log") {
 		open my $fh, '<', $file or next;
@@ -239,24 +227,22 @@ sub said {
 	return $text;
 }
 
-sub error_log { return "$_[0]{dir}/error.log" }
-sub stat_accel { return $_[0]{stat_accel} }
-sub name { return $_[0]{name} }
-sub kind { return $_[0]{kind} }
-sub port { return $_[0]{port} }
-sub pid  { return $_[0]{pid} }
-sub socket { return "$_[0]{dir}/socket" }
-sub url  { return "http://127.0.0.1:$_[0]{port}" }
+sub error_log ($self) { return "$self->{dir}/error.log" }
+sub stat_accel ($self) { return $self->{stat_accel} }
+sub name ($self) { return $self->{name} }
+sub kind ($self) { return $self->{kind} }
+sub port ($self) { return $self->{port} }
+sub pid ($self) { return $self->{pid} }
+sub socket ($self) { return "$self->{dir}/socket" }
+sub url ($self) { return "http://127.0.0.1:$self->{port}" }
 
-sub alive {
-	my ($self) = @_;
+sub alive ($self) {
 	open my $fh, '<', "/proc/$self->{pid}/stat" or return 0;
 	return (<$fh> // '') =~ /.*\) [^ZX]/ ? 1 : 0;
 }
 
 # A process and its descendants.
-sub family {
-	my ($pid) = @_;
+sub family ($pid) {
 	my @all = ($pid);
 	for my $p (@all) {
 		for my $file (glob "/proc/$p/task/*/children") {
@@ -267,14 +253,12 @@ sub family {
 	return @all;
 }
 
-sub pids {
-	my ($self) = @_;
+sub pids ($self) {
 	return (family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
 }
 
 # CPU seconds, user and system, of all its processes and their threads.
-sub cpu {
-	my ($self) = @_;
+sub cpu ($self) {
 	my $seconds = 0;
 	$seconds += process_cpu($_) for $self->pids;
 	return $seconds;
@@ -283,15 +267,13 @@ sub cpu {
 # CPU seconds of a process, also those of its threads that ended; 0 when it has ended itself. Each process
 # has a clock that counts nanoseconds (clock_getcpuclockid(3) makes its number in this way);
 # /proc/PID/stat counts hundredths of a second, which is all that some runs on a slow disk take.
-sub process_cpu {
-	my ($pid) = @_;
+sub process_cpu ($pid) {
 	my $seconds = clock_gettime(2 - 8 * ($pid + 1));
 	return $seconds > 0 ? $seconds : 0;
 }
 
 # User memory in bytes, shared pages counted by their share.
-sub pss {
-	my ($self) = @_;
+sub pss ($self) {
 	my $kb = 0;
 	for my $pid ($self->pids) {
 		open my $fh, '<', "/proc/$pid/smaps_rollup" or next;
@@ -300,8 +282,7 @@ sub pss {
 	return $kb * 1024;
 }
 
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	my $keeper = delete $self->{keeper} or return;
 	close delete $self->{lifeline};
 	kill TERM => $keeper;                   # a forked child of the caller may hold the pipe too
@@ -309,8 +290,7 @@ sub stop {
 	delete $self->{stat_accel};
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return unless $self->{owner} == $$;
 	local ($?, $@, $!);
 	$self->stop;

@@ -62,8 +62,7 @@ not within 10 seconds.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Cwd ();
 use File::Temp ();
 use IO::Select;
@@ -72,18 +71,16 @@ use POSIX ();
 use Time::HiRes qw(time sleep);
 use Accel::Util qw(program);
 
-sub binary { return program('slowfs') }
+sub binary () { return program('slowfs') }
 
 # (1) or (0, reason). Tries a mount: /dev/fuse may be there and the mount refused all the same.
 my @usable;
-sub usable {
-	my ($class) = @_;
+sub usable ($class) {
 	@usable = $class->_try unless @usable;
 	return @usable;
 }
 
-sub _try {
-	my ($class) = @_;
+sub _try ($class) {
 	return (0, 'no ' . binary() . ' (make rigs)') unless -x binary();
 	return (0, 'no /dev/fuse here') unless -e '/dev/fuse';
 	my $dir = File::Temp->newdir;
@@ -93,8 +90,7 @@ sub _try {
 	return (1);
 }
 
-sub start {
-	my ($class, %arg) = @_;
+sub start ($class, %arg) {
 	my $source = delete $arg{source} // die "source is missing\n";
 	my $deadline = time + (delete $arg{deadline} // 20);
 	my $mnt = delete $arg{at} // File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);
@@ -123,16 +119,14 @@ sub start {
 }
 
 # The kernel's number of this mount, read where it asks nothing of the mount.
-sub _minor {
-	my ($self) = @_;
+sub _minor ($self) {
 	open my $fh, '<', '/proc/self/mountinfo' or die "/proc/self/mountinfo: $!";
 	my @mine = grep { $_->[4] eq "$self->{mnt}" } map { [split ' '] } <$fh>;
 	return @mine ? (split /:/, $mine[-1][2])[1] : '';
 }
 
 # What it printed until it matches, ends, or time is over.
-sub _read_until {
-	my ($self, $re, $deadline) = @_;
+sub _read_until ($self, $re, $deadline) {
 	my $said = '';
 	while ($said !~ $re and (my $left = $deadline - time) > 0) {
 		my $rin = '';
@@ -143,19 +137,17 @@ sub _read_until {
 	return $said;
 }
 
-sub dir { return "$_[0]{mnt}" }
-sub pid { return $_[0]{pid} }
+sub dir ($self) { return "$self->{mnt}" }
+sub pid ($self) { return $self->{pid} }
 
 # Requests that reached the disks so far, as a hash.
-sub counts {
-	my ($self) = @_;
+sub counts ($self) {
 	kill USR1 => $self->{pid};
 	return { $self->_read_until(qr/so-far .*\n/, time + 5) =~ /(\w+)=(\d+)/g };
 }
 
 # One order, one answer: what follows "ok". Dies after "error: why".
-sub order {
-	my ($self, @words) = @_;
+sub order ($self, @words) {
 	my $sock = IO::Socket::UNIX->new(Peer => "$self->{run}/control") or die "slowfs: control: $!\n";
 	local $SIG{PIPE} = 'IGNORE';
 	syswrite $sock, join(' ', grep { defined } @words) . "\n";
@@ -167,26 +159,24 @@ sub order {
 	die "slowfs: $words[0]: " . ($said =~ s/^error: |\s+\z//gr || 'no answer') . "\n";
 }
 
-sub hang          { my ($self, $pattern) = @_; $self->order('hang', $pattern) }
-sub hang_spindle  { my ($self, $pattern) = @_; $self->order('hang-spindle', $pattern) }
-sub hang_after    { my ($self, $from, $pattern) = @_; $self->order('hang-after', $from, $pattern) }
-sub fail          { my ($self, $errno, $pattern) = @_; $self->order('fail', $errno, $pattern) }
-sub fail_after    { my ($self, $from, $errno, $pattern) = @_; $self->order('fail-after', $from, $errno, $pattern) }
-sub refuse_direct { my ($self, $on) = @_; $self->order('refuse-direct', $on ? 'on' : 'off') }
-sub forget        { my ($self, $pattern) = @_; $self->order('forget', $pattern) }
-sub go            { my ($self) = @_; $self->order('go') }
+sub hang ($self, $pattern = undef) { $self->order('hang', $pattern) }
+sub hang_spindle ($self, $pattern = undef) { $self->order('hang-spindle', $pattern) }
+sub hang_after ($self, $from, $pattern = undef) { $self->order('hang-after', $from, $pattern) }
+sub fail ($self, $errno, $pattern = undef) { $self->order('fail', $errno, $pattern) }
+sub fail_after ($self, $from, $errno, $pattern = undef) { $self->order('fail-after', $from, $errno, $pattern) }
+sub refuse_direct ($self, $on) { $self->order('refuse-direct', $on ? 'on' : 'off') }
+sub forget ($self, $pattern = undef) { $self->order('forget', $pattern) }
+sub go ($self) { $self->order('go') }
 
 # Counters and what is going on now, as a hash.
-sub state {
-	my ($self) = @_;
+sub state ($self) {
 	return { $self->order('stat') =~ /(\w+)=(\d+)/g };
 }
 
-sub hanging { return $_[0]->state->{hanging} }
+sub hanging ($self) { return $self->state->{hanging} }
 
-sub wait_hanging {
-	my ($self, $n, $seconds) = @_;
-	my $deadline = time + ($seconds // 10);
+sub wait_hanging ($self, $n, $seconds = 10) {
+	my $deadline = time + $seconds;
 	while ($self->hanging < $n) {
 		return 0 if time > $deadline;
 		sleep 0.01;
@@ -194,15 +184,13 @@ sub wait_hanging {
 	return 1;
 }
 
-sub mounted {
-	my ($self) = @_;
+sub mounted ($self) {
 	open my $fh, '<', '/proc/self/mounts' or die "/proc/self/mounts: $!";
 	return scalar grep { (split ' ')[1] eq "$self->{mnt}" } <$fh>;
 }
 
 # Unmounts; returns what counts() would have said at the end.
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	my $pid = delete $self->{pid} or return {};
 	eval { $self->go };
 	close delete $self->{lifeline};
@@ -213,8 +201,7 @@ sub stop {
 	return { ($said =~ /done (.*)/ ? $1 : '') =~ /(\w+)=(\d+)/g };
 }
 
-sub _reap {
-	my ($self, $pid, $seconds) = @_;
+sub _reap ($self, $pid, $seconds) {
 	my $deadline = time + $seconds;
 	while (time < $deadline) {
 		return 1 if waitpid($pid, POSIX::WNOHANG()) != 0;
@@ -224,8 +211,7 @@ sub _reap {
 }
 
 # Of a slowfs that had to be killed: first the kernel ends what still waits for an answer.
-sub _unmount {
-	my ($self) = @_;
+sub _unmount ($self) {
 	if (open my $abort, '>', "/sys/fs/fuse/connections/$self->{minor}/abort") {
 		print $abort "1\n";
 	}
@@ -234,8 +220,7 @@ sub _unmount {
 	    or system(@quiet, 'umount', '-l', "$self->{mnt}");
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return unless $self->{owner} == $$;     # not in a forked child
 	local ($?, $@, $!);
 	$self->stop;

@@ -22,8 +22,7 @@ with the object and, through pipes, with the process.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use IO::Socket::INET ();
 use JSON::PP ();
@@ -43,8 +42,7 @@ my ($quiet, $tries) = (15, 3);
 # Seconds that the connections of a crowd need until all have asked.
 my $settle = 0.5;
 
-sub new {
-	my ($class, %opt) = @_;
+sub new ($class, %opt) {
 	my $self = bless { opt => \%opt, notes => [], result => {}, kids => {},
 		owner => $$ }, $class;
 	$self->{dir} = File::Temp->newdir('bench-XXXXXX', TMPDIR => 1);
@@ -55,20 +53,18 @@ sub new {
 	return $self;
 }
 
-sub opt { return $_[0]{opt}{ $_[1] } }
-sub dir { return "$_[0]{dir}" }
-sub result { return $_[0]{result} }
+sub opt ($self, $name) { return $self->{opt}{$name} }
+sub dir ($self) { return "$self->{dir}" }
+sub result ($self) { return $self->{result} }
 
 # Said once, below the tables.
-sub note {
-	my ($self, $text) = @_;
+sub note ($self, $text) {
 	push @{ $self->{notes} }, $text unless grep { $_ eq $text } @{ $self->{notes} };
 }
 
-sub notes { return @{ $_[0]{notes} } }
+sub notes ($self) { return @{ $self->{notes} } }
 
-sub finish {
-	my ($self) = @_;
+sub finish ($self) {
 	print "# note: $_\n" for @{ $self->{notes} };
 	my $file = $self->opt('json') // return;
 	open my $fh, '>', $file or die "bench: $file: $!\n";
@@ -78,20 +74,18 @@ sub finish {
 }
 
 # Ends what is under way. The slow disk goes first: a server that waits for it cannot end.
-sub abandon {
-	my ($self) = @_;
+sub abandon ($self) {
 	kill KILL => $_ for keys %{ $self->{kids} };
 	(delete $self->{disk})->stop if $self->{disk};
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	$self->abandon if $self->{owner} == $$;
 }
 
 # ------------------------------------------------------------- surroundings
 
-sub _prepare_namespace {
+sub _prepare_namespace () {
 	return unless Accel::Namespace::entered();
 	my $s = IO::Socket::INET->new(Proto => 'udp') or die "socket: $!";
 	my $req = pack 'a16 s x22', 'lo', 0x1 | 0x40;           # IFF_UP | IFF_RUNNING
@@ -102,15 +96,13 @@ sub _prepare_namespace {
 	_sysctl('net/ipv4/ip_local_port_range', '1024 65535');
 }
 
-sub _sysctl {
-	my ($name, $value) = @_;
+sub _sysctl ($name, $value) {
 	open my $fh, '+<', "/proc/sys/$name" or return;
 	syswrite $fh, $value;
 	close $fh;
 }
 
-sub _pin {
-	my ($self) = @_;
+sub _pin ($self) {
 	chomp(my $n = `nproc 2>/dev/null` || 1);
 	if ($n < 2 || system('taskset -c 1 true 2>/dev/null') != 0) {
 		$self->note('one core only, or no taskset: nothing is pinned, figures are of little worth');
@@ -120,8 +112,7 @@ sub _pin {
 	$self->{pinned} = 1;
 }
 
-sub _machine {
-	my ($self) = @_;
+sub _machine ($self) {
 	my $machine = Accel::Machine::facts();
 	my $cc = $machine->{congestion_control} // '';
 	$self->note('bbr paces large files over loopback: 10m is far below what the servers can do; '
@@ -134,8 +125,7 @@ sub _machine {
 # ------------------------------------------------------------- files and servers
 
 # A document root with 1k.bin, 10k.bin, 100k.bin and 10m.bin; its name.
-sub files {
-	my ($self) = @_;
+sub files ($self) {
 	my $root = "$self->{dir}/root";
 	mkdir $root or die "$root: $!";
 	srand 1;
@@ -149,16 +139,14 @@ sub files {
 }
 
 # accel-server with each of its file backends. What this build or this kernel has not is noted.
-sub backends {
-	my ($self) = @_;
+sub backends ($self) {
 	my ($known, $missing) = Accel::Backends::list();
 	$self->note("$_->[0] left out: $_->[1]") for grep { $self->asked($_->[0]) } @$missing;
 	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
 }
 
 # The backend that the aims are about: adaptive, or the first of those there are.
-sub ours {
-	my ($self, @names) = @_;
+sub ours ($self, @names) {
 	my ($known) = Accel::Backends::list();
 	my ($ours) = sort { ($b eq 'adaptive') <=> ($a eq 'adaptive') }
 	    grep { my $name = $_; grep { $_ eq $name } @names } @$known;
@@ -166,15 +154,13 @@ sub ours {
 }
 
 # Whether --server names it, or nothing.
-sub asked {
-	my ($self, $name) = @_;
+sub asked ($self, $name) {
 	my $names = $self->opt('server');
 	return !$names || grep { $_ eq $name } @$names;
 }
 
 # Those that are installed, built, and asked for.
-sub wanted {
-	my ($self, @kinds) = @_;
+sub wanted ($self, @kinds) {
 	my @want;
 	for my $k (grep { $self->asked($_->{name}) } @kinds) {
 		my ($why) = grep { defined } map { Accel::Peer->missing($_) } $k->{kind}, $k->{via_stat_accel} ? 'stat-accel' : ();
@@ -189,68 +175,59 @@ sub wanted {
 }
 
 # The accel-server of another build, as --beside names it.
-sub other_build {
-	my ($self) = @_;
+sub other_build ($self) {
 	my $dir = $self->opt('beside') // return;
 	return { kind => 'accel', name => 'beside', program => "$dir/bin/accel-server" };
 }
 
-sub server {
-	my ($self, $k, $root) = @_;
+sub server ($self, $k, $root) {
 	return Accel::Peer->start($k->{kind}, %$k, root => $root, $self->cpu_of_servers);
 }
 
 # The option that puts an Accel::Peer or a Test::Site where servers run.
-sub cpu_of_servers { return $_[0]{pinned} ? (cpu => 1) : () }
+sub cpu_of_servers ($self) { return $self->{pinned} ? (cpu => 1) : () }
 
 # Words before a command that is to run where servers do.
-sub on_server_core { return $_[0]{pinned} ? qw(taskset -c 1) : () }
+sub on_server_core ($self) { return $self->{pinned} ? qw(taskset -c 1) : () }
 
 # ------------------------------------------------------------- load
 
 # Starts a program in the background: { fh => what it prints, pid => ... }, for end().
-sub begin {
-	my ($self, @cmd) = @_;
+sub begin ($self, @cmd) {
 	my $pid = open my $fh, '-|', @cmd or die "$cmd[0]: $!\n";
 	$self->{kids}{$pid} = 1;
 	return { fh => $fh, pid => $pid };
 }
 
 # Waits for its end.  Returns the output that was not read before.
-sub end {
-	my ($self, $program) = @_;
+sub end ($self, $program) {
 	my $text = do { local $/; readline $program->{fh} } // '';
 	close $program->{fh};
 	delete $self->{kids}{ $program->{pid} };
 	return $text;
 }
 
-sub load_begin {
-	my ($self, @args) = @_;
+sub load_begin ($self, @args) {
 	return $self->begin(program('accel-load'), '--json', @args);
 }
 
-sub load_end {
-	my ($self, $load) = @_;
+sub load_end ($self, $load) {
 	my $text = $self->end($load);
 	my ($json) = $text =~ /^(\{.*\})$/m or die "bench: accel-load said: $text\n";
 	return JSON::PP::decode_json($json);
 }
 
-sub load {
-	my ($self, @args) = @_;
+sub load ($self, @args) {
 	return $self->load_end($self->load_begin(@args));
 }
 
 # A run of opt(seconds) on a hot path. What others do on this machine in the meantime spoils a run: it
 # is repeated, and the quietest counts. With a crowd: beside that load, which is not part of the figures but of the CPU.
-sub measure {
-	my ($self, $srv, $path, $load, $crowd) = @_;
+sub measure ($self, $srv, $path, $load, $crowd = undef) {
 	return $self->quietest(sub { $self->_measure_once($srv, $path, $load, $crowd) });
 }
 
-sub quietest {
-	my ($self, $measure) = @_;
+sub quietest ($self, $measure) {
 	my $best;
 	for (1 .. $tries) {
 		my $run = $measure->();
@@ -260,8 +237,7 @@ sub quietest {
 	return $best;
 }
 
-sub _measure_once {
-	my ($self, $srv, $path, $load, $crowd) = @_;
+sub _measure_once ($self, $srv, $path, $load, $crowd = undef) {
 	my ($cpu, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
 	my $beside = $crowd && $self->load_begin(@$crowd, -d => $self->opt('seconds') + 2 * $settle, $srv->url . $path);
 	sleep $settle if $beside;
@@ -278,37 +254,34 @@ sub _measure_once {
 
 # Percent of a core that others use: between begin and end, all that was used but not by us, our children that
 # have ended, and what the servers used in the meantime.
-sub others_begin { return { all => _machine_cpu(), own => own_cpu(), at => time } }
+sub others_begin ($self) { return { all => _machine_cpu(), own => own_cpu(), at => time } }
 
-sub others_end {
-	my ($self, $begin, $used) = @_;
+sub others_end ($self, $begin, $used) {
 	my $others = _machine_cpu() - $begin->{all} - (own_cpu() - $begin->{own}) - $used;
 	return $others > 0 ? 100 * $others / (time - $begin->{at}) : 0;
 }
 
 # Seconds of CPU that anyone used, and that the host took away; all cores.
-sub _machine_cpu {
+sub _machine_cpu () {
 	open my $fh, '<', '/proc/stat' or return 0;
 	my (undef, $user, $nice, $system, undef, undef, $irq, $softirq, $steal) = split ' ', <$fh>;
 	return ($user + $nice + $system + $irq + $softirq + ($steal // 0)) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-sub own_cpu {
+sub own_cpu () {
 	my (undef, @seconds) = map { $_ / POSIX::sysconf(POSIX::_SC_CLK_TCK()) } POSIX::times();
 	return $seconds[0] + $seconds[1] + $seconds[2] + $seconds[3];
 }
 
-sub disturbed { return $_[1]{others} > $quiet }
+sub disturbed ($self, $run) { return $run->{others} > $quiet }
 
-sub undisturbed {
-	my ($self, @runs) = @_;
+sub undisturbed ($self, @runs) {
 	my @undisturbed = grep { !$self->disturbed($_) } @runs;
 	return @undisturbed ? @undisturbed : @runs;
 }
 
 # Medians over the undisturbed runs, as long as there is one; errors add up.
-sub summary {
-	my ($self, @runs) = @_;
+sub summary ($self, @runs) {
 	@runs = $self->undisturbed(@runs);
 	return { %{ medians(@runs) }, runs => scalar @runs, spread => spread(map { $_->{rps} } @runs) };
 }
@@ -317,8 +290,7 @@ sub summary {
 
 # Prints whether a figure is where it should be, and keeps it for the JSON: what it is, "<=" or ">=", the
 # mark, and the summaries that it comes from.
-sub aim {
-	my ($self, $what, $is, $op, $mark, @from) = @_;
+sub aim ($self, $what, $is, $op, $mark, @from) {
 	my $met = $op eq '<=' ? $is <= $mark : $is >= $mark;
 	my $remark = (grep { $self->disturbed($_) } @from) ? ', but others disturbed the runs' : '';
 	printf "  %-60s %6.2f  aim %s %.2f  %s%s\n", $what, $is, $op, $mark, $met ? 'met' : 'NOT MET', $remark;
@@ -327,8 +299,7 @@ sub aim {
 }
 
 # Prints whether a bound was kept, and keeps it for the JSON.  An aim is for speed; a bound is a promise.
-sub bound {
-	my ($self, $what, $is, $most) = @_;
+sub bound ($self, $what, $is, $most) {
 	my $kept = $is <= $most;
 	printf "  %-84s %10.2f  at most %8.2f  %s\n", $what, $is, $most, $kept ? 'kept' : 'MISSED';
 	push @{ $self->{result}{bounds} }, { what => $what, is => $is, most => $most, kept => $kept ? JSON::PP::true() : JSON::PP::false() };

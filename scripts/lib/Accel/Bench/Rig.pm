@@ -38,8 +38,7 @@ A fixed number of files is fetched, not a fixed time: servers that look up 64 na
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Find ();
 use File::Path ();
 use Accel::Peer;
@@ -62,8 +61,7 @@ my $storage = 'slowfs';         # one rig in a process
 my $patience = 1.5;             # a server that needs longer than the disk itself by this is cut off
 
 # Dies with the reason when there is no slow disk. Option: lists, an array of those that are needed; otherwise both.
-sub new {
-	my ($class, $bench, %opt) = @_;
+sub new ($class, $bench, %opt) {
 	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk' }, $class;
 	$storage = $bench->opt('storage') // 'slowfs';
 	my ($ok, $why) = usable($storage);
@@ -75,29 +73,26 @@ sub new {
 }
 
 # More files for one benchmark, before the first mount: n names of files of this size, in a list of this kind.
-sub add_names { my ($self, $kind, $n, $size) = @_; $self->{names}{$kind} = [$n, $size] }
+sub add_names ($self, $kind, $n, $size) { $self->{names}{$kind} = [$n, $size] }
 
 # The kind of slow disk of this rig.
-sub storage { return $storage }
+sub storage ($rig = undef) { return $storage }
 
 # The kinds of slow disk, and as Accel::Slowfs->usable whether there can be one.
-sub storages { return ('slowfs', Accel::SlowImage::types()) }
+sub storages () { return ('slowfs', Accel::SlowImage::types()) }
 
-sub usable {
-	my ($which) = @_;
+sub usable ($which) {
 	return $which eq 'slowfs' ? Accel::Slowfs->usable : Accel::SlowImage->usable($which);
 }
 
-sub _make {
-	my ($self) = @_;
+sub _make ($self) {
 	return $self->_make_image if $storage ne 'slowfs';
-	$self->_fill($self->{disk}, sub { my ($from, $to) = @_; link $from, $to or die "$to: $!" });
+	$self->_fill($self->{disk}, sub ($from, $to) { link $from, $to or die "$to: $!" });
 }
 
-sub _make_image {
-	my ($self) = @_;
+sub _make_image ($self) {
 	my %bytes;              # of each hot file, read once
-	my $copy = sub { my ($from, $to) = @_; put($to, $bytes{$from} //= slurp($from)) };
+	my $copy = sub ($from, $to) { put($to, $bytes{$from} //= slurp($from)) };
 	my ($files, $bytes) = (1, 0);
 	my $before = "$self->{disk}/cache";     # a cache that was filled before (Test::Bench::NgCache)
 	File::Find::find(sub { $files++; $bytes += -s _ if -f }, $before) if -d $before;
@@ -115,8 +110,7 @@ sub _make_image {
 }
 
 # $put->(hot file, name) makes a cold file.
-sub _fill {
-	my ($self, $dir, $put) = @_;
+sub _fill ($self, $dir, $put) {
 	$put->("$self->{root}/1k.bin", "$dir/1k.bin");
 	for my $kind (sort keys %{ $self->{names} }) {
 		my ($n, $size) = @{ $self->{names}{$kind} };
@@ -133,18 +127,17 @@ sub _fill {
 }
 
 # What a server serves.
-sub root { return $_[0]{root} }
+sub root ($self) { return $self->{root} }
 
 # The files of the slow disk where they are fast, and where it is mounted.
-sub disk        { return $_[0]{disk} }
-sub mount_point { return $_[0]{mount} }
+sub disk ($self) { return $self->{disk} }
+sub mount_point ($self) { return $self->{mount} }
 
 # The file with the names of this kind, "small" or "large".
-sub list { return $_[0]{bench}->dir . "/$_[1].list" }
+sub list ($self, $name) { return $self->{bench}->dir . "/$name.list" }
 
 # A file with the first so many names of the small ones, as paths.
-sub absolute_list {
-	my ($self, $files, $kind) = @_;
+sub absolute_list ($self, $files, $kind = undef) {
 	my $list = $self->{bench}->dir . '/absolute.list';
 	open my $in, '<', $self->list($kind // 'small') or die "$list: $!";
 	open my $out, '>', $list or die "$list: $!";
@@ -156,8 +149,7 @@ sub absolute_list {
 	return $list;
 }
 
-sub mount_disk {
-	my ($self, $disk) = @_;
+sub mount_disk ($self, $disk) {
 	$self->_make unless $self->{made}++;
 	return $self->{bench}{disk} = $self->{image} ? Accel::SlowImage->start(image => $self->{image}, at => $self->{mount}, %$disk)
 	    : Accel::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
@@ -165,8 +157,7 @@ sub mount_disk {
 
 # Calls $code->($server) with a fresh server on a fresh disk; returns the hash that it returns, and adds
 # what others used in percent of a core.
-sub with_server {
-	my ($self, $kind, $disk, $code) = @_;
+sub with_server ($self, $kind, $disk, $code) {
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
 	my $srv = $self->{bench}->server($kind, $self->{root});
@@ -179,11 +170,9 @@ sub with_server {
 
 # MB/s, requests/s, latencies in us, and us of CPU per request (of accel_cpu those of the accelerator in front), for so many
 # cold files, of 100 kB unless list is "large". What the disk was asked for comes as look-ups, opens and reads for each file.
-sub fetch_each_once {
-	my ($self, $kind, $disk, %arg) = @_;
+sub fetch_each_once ($self, $kind, $disk, %arg) {
 	my $list = $arg{list} // 'small';
-	return $self->with_server($kind, $disk, sub {
-		my ($srv) = @_;
+	return $self->with_server($kind, $disk, sub ($srv) {
 		my $front = $srv->stat_accel;
 		my ($cpu, $accel, $asked) = ($srv->cpu, $front ? $front->cpu : 0, $self->{bench}{disk}->state);
 		my $r = $self->{bench}->load(-c => $arg{connections}, -u => $self->list($list), -n => $arg{files},
@@ -198,15 +187,13 @@ sub fetch_each_once {
 }
 
 # What the disk was asked since then.
-sub _asked {
-	my ($self, $before, $each) = @_;
+sub _asked ($self, $before, $each) {
 	my $now = $self->{bench}{disk}->state;
 	return map { $_ => $each->($now->{$_} - $before->{$_}) } qw(lookups opens reads);
 }
 
 # MB/s, files/s and us of CPU per file of 64 threads that just open and read (t/bench/plain.c): what the disk can do.
-sub plain {
-	my ($self, $disk, $files, $kind) = @_;
+sub plain ($self, $disk, $files, $kind = undef) {
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
 	my $list = $self->absolute_list($files, $kind);
@@ -221,8 +208,7 @@ sub plain {
 }
 
 # What costs time, for a title.
-sub price {
-	my ($disk) = @_;
+sub price ($disk) {
 	my ($lookup, $open, $read) = map { $disk->{$_} // 0 } qw(lookup_ms open_ms read_ms);
 	return "$read ms for each request of $storage" if $storage ne 'slowfs';
 	return "$read ms for each look-up and read" if $lookup == $read && !$open;
@@ -230,16 +216,14 @@ sub price {
 }
 
 # All spindles busy all the time.
-sub ideal_seconds {
-	my ($disk, $files, $kind) = @_;
+sub ideal_seconds ($disk, $files, $kind = undef) {
 	my ($lookups, $reads) = @{ $of_storage{$storage}{ $kind // 'small' } };
 	return $files * ($lookups * ($disk->{lookup_ms} // 0) + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
 # So many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
 # ones enough for 16 clients.
-sub files_for {
-	my ($disk, $seconds, $kind) = @_;
+sub files_for ($disk, $seconds, $kind = undef) {
 	my ($least, $most) = ($kind // 'small') eq 'small' ? (2 * $apart, $names{small}[0]) : (16, $names{large}[0]);
 	my $n = $least * int($seconds / ideal_seconds($disk, $least, $kind) + 0.5);
 	return $n < $least ? $least : $n > $most ? $most : $n;

@@ -18,20 +18,17 @@ file of an answer.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 
-sub file {
-	my ($dir, $uri) = @_;
+sub file ($dir, $uri) {
 	my $hash = md5_hex($uri);
 	return join '/', $dir, substr($hash, -1), substr($hash, -3, 2), $hash;
 }
 
-sub args { my ($s) = @_; return map { "--nginx-cache=$_=$s->{cache}{$_}:1:2" } qw(cold hot) }
+sub args ($s) { return map { "--nginx-cache=$_=$s->{cache}{$_}:1:2" } qw(cold hot) }
 
-sub http {
-	my ($s) = @_;
+sub http ($s) {
 	my $c = $s->{cache};
 	my @paths = map { "\tproxy_cache_path $c->{$_} levels=1:2 keys_zone=$_:10m inactive=30d use_temp_path=off;" } qw(cold hot);
 	return join "\n", @paths, $c->{origin} ? <<"LINES" : '';
@@ -43,8 +40,7 @@ sub http {
 LINES
 }
 
-sub lines {
-	my ($s) = @_;
+sub lines ($s) {
 	my $keep = join ' ', "proxy_pass http://unix:$s->{dir}/origin;", 'proxy_cache_key $request_uri;', 'proxy_cache_valid 200 30d;',
 	    $s->{front} ? 'auth_request /stat-accel;' : '';
 	return <<"LINES" . ($s->{front} ? <<"FRONT" : '');

@@ -11,14 +11,12 @@ end. C<front_lines($kind, $address)> are the lines that ask fcgi-stat-accel firs
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Accel::Lines ();
 use Accel::Peer::Cache ();
 use Accel::Peer::Proxy ();
 
-sub nginx {
-	my ($s) = @_;
+sub nginx ($s) {
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
 	$aio .= ' directio 512; output_buffers 2 1m;' if $s->{directio};
@@ -62,8 +60,7 @@ CONF
 }
 
 # lighttpd does not start the accelerator here, so "bin-path" and "max-procs" of the README are left out.
-sub front_lines {
-	my ($kind, $address) = @_;
+sub front_lines ($kind, $address) {
 	$address = "unix:$address" if $address =~ m{^/};
 	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', $address) if $kind eq 'nginx';
 	my $where = $address =~ /^unix:(.*)/ ? qq{"socket" => "$1"} : $address =~ s/(.*):(.*)/"host" => "$1", "port" => $2/r;
@@ -72,25 +69,22 @@ fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable"
 LINES
 }
 
-sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
+sub _exempt ($s) { return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
 
 # No keepalive: nginx ends the request of an auth_request with its head, and closes the connection. strace counts a
 # connect(2) for each, regardless of fastcgi_keep_conn and upstream.
-sub _front_nginx {
-	my ($s) = @_;
+sub _front_nginx ($s) {
 	my @line = front_lines('nginx', $s->{stat_accel}->address);
 	return join "\n", 'location / {', @line, '}', map { "location = $_ { }" } _exempt($s);
 }
 
-sub _front_lighttpd {
-	my ($s) = @_;
+sub _front_lighttpd ($s) {
 	my ($modules, @line) = front_lines('lighttpd', $s->{stat_accel}->address);
 	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
 	return join "\n", $modules, $open, @line, $close, '';
 }
 
-sub lighttpd {
-	my ($s) = @_;
+sub lighttpd ($s) {
 	my $front = $s->{front} ? _front_lighttpd($s) : Accel::Peer::Proxy::lines($s);
 	return <<"CONF";
 server.document-root = "$s->{root}"
@@ -113,8 +107,7 @@ CONF
 }
 
 # 400 threads: as many as it takes to wait for 400 files at the same time.
-sub apache {
-	my ($s) = @_;
+sub apache ($s) {
 	my $modules = '/usr/lib/apache2/modules';
 	return <<"CONF";
 ServerRoot "$s->{dir}"
@@ -149,8 +142,7 @@ CONF
 }
 
 # The root is a value of YAML in double quotes.
-sub h2o {
-	my ($s) = @_;
+sub h2o ($s) {
 	my $root = $s->{root} =~ s/(["\\])/\\$1/gr;
 	my $user = $> == 0 ? "user: root\n" : '';
 	return <<"CONF";
@@ -171,8 +163,7 @@ hosts:
 CONF
 }
 
-sub accel {
-	my ($s) = @_;
+sub accel ($s) {
 	my $more = Accel::Peer::Proxy::lines($s);
 	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
 	for my $pool (qw(stat read)) {

@@ -14,23 +14,19 @@ the others; HAProxy has no files.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 
 my %lines = (accel => \&_accel, nginx => \&_nginx, lighttpd => \&_lighttpd);
 
-sub lines {
-	my ($peer) = @_;
+sub lines ($peer) {
 	return $peer->{proxy} && $lines{ $peer->{kind} } ? $lines{ $peer->{kind} }->($peer, %{ $peer->{proxy} }) : '';
 }
 
-sub _address {
-	my ($to, $protocol) = @_;
+sub _address ($to, $protocol) {
 	return $protocol eq 'http' ? '127.0.0.1:' . $to->port : 'unix:' . $to->socket;
 }
 
-sub _accel {
-	my ($peer, %p) = @_;
+sub _accel ($peer, %p) {
 	my $size = $p{pool} // 128;
 	return <<"LINES";
 server.max-request-size = 0
@@ -53,8 +49,7 @@ my @variables = (['QUERY_STRING', '$query_string'], ['REQUEST_METHOD', '$request
 	['REMOTE_PORT', '$remote_port'], ['SERVER_ADDR', '$server_addr'], ['SERVER_PORT', '$server_port'],
 	['SERVER_NAME', '$server_name'], ['REDIRECT_STATUS', '200']);
 
-sub _nginx {
-	my ($peer, %p) = @_;
+sub _nginx ($peer, %p) {
 	my $pass = $p{protocol} eq 'http'
 	    ? 'proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; '
 		. 'proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;'
@@ -74,15 +69,13 @@ LINES
 }
 
 # Outside of its server block.
-sub upstream {
-	my ($peer) = @_;
+sub upstream ($peer) {
 	return '' if !$peer->{proxy};
 	my $address = _address($peer->{proxy}{to}, $peer->{proxy}{protocol});
 	return "upstream app { server $address; keepalive 1024; keepalive_requests 1000000000; }\n";
 }
 
-sub _lighttpd {
-	my ($peer, %p) = @_;
+sub _lighttpd ($peer, %p) {
 	my ($module, $where) = $p{protocol} eq 'http' ? ('proxy', '"host" => "127.0.0.1", "port" => ' . $p{to}->port)
 	    : ('fastcgi', '"socket" => "' . $p{to}->socket . '", "check-local" => "disable"');
 	return <<"LINES";
@@ -96,8 +89,7 @@ server.stream-response-body = 2
 LINES
 }
 
-sub haproxy {
-	my ($peer) = @_;
+sub haproxy ($peer) {
 	my $address = _address($peer->{proxy}{to}, 'http');
 	return <<"CONF";
 global
