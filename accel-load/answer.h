@@ -33,7 +33,7 @@ struct answer {
 	int status;
 	uint64_t first; /* offset of the body's first byte in the file: of Content-Range, else 0 */
 	int64_t total;  /* length of the file: of Content-Range or Content-Length; -1: unknown */
-	uint64_t drop;  /* so many of the next bytes are body and may be dropped unseen */
+	uint64_t drop;  /* this many of the next bytes are body and may be dropped unseen */
 	const char *why;
 	struct http1_chunked chunked; /* http.c */
 	void *state;                  /* of another protocol; kept by answer_begin() */

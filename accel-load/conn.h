@@ -28,7 +28,7 @@ struct conn {
 	struct verify verify;
 	bool begun; /* its head was read */
 	bool status_ok, head_ok;
-	bool beyond;                 /* a byte behind the body was dropped */
+	bool beyond;                 /* a byte after the body was dropped */
 	uint64_t received, abort_at; /* bytes of its body; NEVER */
 	struct buf in;               /* an unfinished head or line */
 	struct buf out;              /* requests */

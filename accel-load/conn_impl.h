@@ -9,7 +9,7 @@ void conn_forget_requests(struct conn *);
 /* Ready for the next request, in the closed loop with it. */
 void conn_next(struct conn *);
 void conn_hang_up(struct conn *);
-/* Goes on with a close, behind the last op in flight. */
+/* Goes on with a close, after the last op in flight. */
 void conn_close_when_idle(struct conn *);
 
 void conn_recv_start(struct conn *);

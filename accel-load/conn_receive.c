@@ -4,7 +4,7 @@
 
 /* ---------------------------------------------------------------- answers */
 
-/* The server closes; requests behind this answer are asked again. */
+/* The server closes; requests after this answer are asked again. */
 static void
 await_end(struct conn *c)
 {

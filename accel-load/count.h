@@ -25,7 +25,7 @@ enum load_error {
 	LOAD_RESET,   /* ECONNRESET, EPIPE; or closed before the first byte of the answer */
 	LOAD_TIMEOUT,
 	LOAD_SHORT, /* the answer ended before its length */
-	LOAD_LONG,  /* bytes behind the end of the answer, or more than verified */
+	LOAD_LONG,  /* bytes after the end of the answer, or more than verified */
 	LOAD_WRONG, /* verification of the content */
 	LOAD_STATUS,
 	LOAD_MALFORMED, /* no answer of the protocol */
@@ -59,7 +59,7 @@ void counts_add(struct counts *into, const struct counts *from);
 
 void count_requests(struct counts *, unsigned n);    /* started */
 void count_withdrawn(struct counts *, unsigned n);   /* started, but will be started again */
-void count_connect(struct counts *, uint64_t ns);    /* a connection was made, after so long */
+void count_connect(struct counts *, uint64_t ns);    /* a connection was made, after this long */
 void count_first_byte(struct counts *, uint64_t ns); /* of a body, since its request */
 void count_body(struct counts *, uint64_t bytes);
 /* An answer to its end; how is LOAD_OK, STATUS, SHORT, LONG or WRONG. */

@@ -171,7 +171,7 @@ loop(struct thread *t)
 /* ---------------------------------------------------------------- the end */
 
 /* Open loop: requests without an answer count with their age.  A closed loop ends in the middle of
- * many requests, whose age says nothing, except that their first byte took at least so long. */
+ * many requests, whose age says nothing, except that their first byte took at least this long. */
 static void
 count_rest(struct thread *t)
 {

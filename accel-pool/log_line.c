@@ -1,6 +1,6 @@
 #include "accel-pool/log_line.h"
 
-/* Behind the quote that begins the request.  A user may have a quote in his name, so the time that
+/* After the quote that begins the request.  A user may have a quote in his name, so the time that
  * ends with a bracket is looked for first. */
 static bool
 find_request(struct text line, struct text *rest)
@@ -28,7 +28,7 @@ control_of(char c)
 	return (p != NULL ? bytes[p - names] : '\0');
 }
 
-/* Takes an escape from behind its backslash. */
+/* Takes the escape that follows a backslash. */
 static char
 take_escape(struct text *t)
 {

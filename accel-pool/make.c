@@ -169,7 +169,7 @@ read_marker(struct make *m)
 	if (m->conf->force || !has_other_names(m->dir))
 		return (0);
 	return (say(m, EX_CANTCREAT,
-	    "has other files in it and is no pool; name an empty directory, or use --force"));
+	    "has other files in it and is not a pool; name an empty directory, or use --force"));
 }
 
 static int

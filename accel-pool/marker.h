@@ -9,7 +9,7 @@
  *
  * A run that changes the pool holds a lock on the directory.
  *
- * Errors   -errno; -ENOENT: the directory is no pool, -EPROTO: the file is none of accel-pool,
+ * Errors   -errno; -ENOENT: the directory is not a pool, -EPROTO: the file is none of accel-pool,
  *          -EAGAIN: another run changes the pool.
  * Thread   one.
  */

@@ -112,9 +112,9 @@ static const struct option list_rows[] = {
 	    .expected = "http://HOST or http://HOST:PORT",
 	    .prose = "Whole URLs of this server instead of paths." },
 	{ "min", '\0', "BYTES", OPTION_SIZE, AT(min), 0, 1ull << 50,
-	    .prose = "Only files of DIR with at least so many bytes; suffixes k m g." },
+	    .prose = "Only files of DIR with at least this many bytes; suffixes k m g." },
 	{ "max", '\0', "BYTES", OPTION_SIZE, AT(max), 1, 1ull << 50,
-	    .prose = "Only files of DIR with at most so many bytes; suffixes k m g." },
+	    .prose = "Only files of DIR with at most this many bytes; suffixes k m g." },
 	{ "include", '\0', "GLOB", OPTION_REPEAT, AT(walk.include),
 	    .prose = "Only files of DIR whose name matches GLOB; may be repeated." },
 	{ "exclude", '\0', "GLOB", OPTION_REPEAT, AT(walk.exclude),
@@ -186,7 +186,7 @@ find(const char *word)
 	return (NULL);
 }
 
-/* "accel-pool --help" and other words that are no command. */
+/* "accel-pool --help" and other words that are not a command. */
 static int
 read_program(char **argv, struct pool_conf *conf)
 {

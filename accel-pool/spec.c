@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-#define FRACTION 32 /* bits of a logarithm behind the point */
+#define FRACTION 32 /* bits of a logarithm after the point */
 #define SAMPLES  1000000u
 
 /* ---------------------------------------------------------------- text */

@@ -38,7 +38,7 @@ struct urls {
 
 void urls_init(struct urls *, const struct urls_conf *);
 void urls_free(struct urls *);
-/* A path with its query, already encoded; a NUL behind it.  False: the limit is reached. */
+/* A path with its query, already encoded; a NUL after it.  False: the limit is reached. */
 bool urls_add(struct urls *, const char *url, size_t n);
 /* Prints what is kept.  0 or -errno of the output. */
 int urls_end(struct urls *);

@@ -34,7 +34,7 @@ is_prefix(const char *text, void *at)
 	return (text[0] == '/');
 }
 
-/* In the order of enum ring_hash, each without avalanche behind it. */
+/* In the order of enum ring_hash, each without the avalanche. */
 #define HASHES "sdbm-avalanche|sdbm|djb2-avalanche|djb2|crc32-avalanche|crc32"
 
 static const struct option rows[] = {

@@ -27,7 +27,7 @@ is_digits(struct text t)
 	return (true);
 }
 
-/* The text behind the host; NULL if a bracket is not closed. */
+/* The text after the host; NULL if a bracket is not closed. */
 static const char *
 host_end(struct text t)
 {

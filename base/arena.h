@@ -21,7 +21,7 @@ struct arena {
 void arena_init(struct arena *, void *lent, size_t lent_size, size_t max);
 void arena_reset(struct arena *);          /* frees all blocks except the lent one */
 void *arena_get(struct arena *, size_t n); /* aligned to 16, not cleared */
-/* a copy, with a NUL behind it; .p NULL: full */
+/* a copy, with a NUL after it; .p NULL: full */
 struct text arena_text(struct arena *, struct text t);
 char *arena_str(struct arena *, struct text t);
 

@@ -163,7 +163,7 @@ read_line(struct text line, struct ban *b, bool *is_entry)
 	cut_bits(&b->ip, b->bits);
 	until = word(&line);
 	if (until.n != 0 && text_u64(until, &b->until) != 0 && !read_date(until, &b->until))
-		return ("expected a time behind the address, as 1796000000 or "
+		return ("expected a time after the address, as 1796000000 or "
 			"2026-11-30T12:00:00Z");
 	if (word(&line).n != 0)
 		return ("expected one address and one time; a comment begins with #");

@@ -123,7 +123,7 @@ row_free_if_empty(struct fair_queue *r, struct row *row)
 
 /* ---------------------------------------------------------------- rows by load */
 
-/* Puts the row behind those with as many running items. */
+/* Puts the row after those with as many running items. */
 static void
 turn_set(struct fair_queue *r, struct row *row)
 {

@@ -70,7 +70,7 @@ list_pop(struct list *head)
 	return (l);
 }
 
-/* Moves all members of *from behind those of *to. */
+/* Moves all members of *from after those of *to. */
 static inline void
 list_splice_tail(struct list *to, struct list *from)
 {

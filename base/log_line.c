@@ -110,7 +110,7 @@ line_value(struct line *l, struct text t)
 
 #define WORDS 128 /* of an error number */
 
-/* The value of a field that is no number. */
+/* The value of a field that is not a number. */
 static struct text
 words_of(const struct log_field *f, char words[WORDS])
 {
@@ -341,7 +341,7 @@ log_line(char out[LOG_LINE_MAX], const struct log_entry *e)
 	return ((log_is_json() ? json_line : text_line)(out, e));
 }
 
-/* The level is the second field, behind ts. */
+/* The level is the second field, after ts. */
 enum log_level
 log_level_of(struct text line)
 {

@@ -33,7 +33,7 @@ const char *manpage_marked(struct manpage *, const char *);
 void manpage_item(struct manpage *, const char *term);
 void manpage_text(struct manpage *, const char *); /* explains the item; may be empty */
 
-/* Appends plain lines of at most 78 columns, each behind indent spaces. */
+/* Appends plain lines of at most 78 columns, each after indent spaces. */
 void manpage_fill(struct buf *, unsigned indent, const char *);
 
 #endif

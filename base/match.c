@@ -1,4 +1,4 @@
-/* base/match.c -- PCRE2 behind two calls. */
+/* base/match.c -- PCRE2 in two calls. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <ctype.h>
 #include <pcre2.h>
@@ -143,7 +143,7 @@ scratch_get(void)
 
 /* ---------------------------------------------------------------- plain text */
 
-/* The byte that this item of a pattern stands for, or -1; *rest moves behind it. */
+/* The byte that this item of a pattern stands for, or -1; *rest moves past it. */
 static int
 plain_byte(struct text *rest)
 {
@@ -157,7 +157,7 @@ plain_byte(struct text *rest)
 	return (strchr(".^$*+?()[{|", c) == NULL ? (unsigned char)c : -1);
 }
 
-/* Behind "[": skips the class. */
+/* After "[": skips the class. */
 static void
 skip_class(struct text *rest)
 {
@@ -317,7 +317,7 @@ match_capture(const struct match *m, struct text subject, struct text cap[MATCH_
 	v = pcre2_get_ovector_pointer(s->data);
 	for (i = 0; i < MATCH_CAPTURES; i++) {
 		cap[i] = TEXT_NONE;
-		/* \K inside a lookahead can put the start behind the end */
+		/* \K inside a lookahead can put the start after the end */
 		if (i < n && v[2 * i] != PCRE2_UNSET && v[2 * i] <= v[2 * i + 1])
 			cap[i] = (struct text){ (subject.p != NULL ? subject.p : "") + v[2 * i],
 				v[2 * i + 1] - v[2 * i] };

@@ -71,7 +71,7 @@ struct command {
 #define OPTION_TABLE "--option-table"
 
 /* OPTIONS_RUN, or the exit status: 0 after --help, 64 after a mistake that has been reported.
- * *rest: the words behind the options, NULL at the end; NULL: none.  The next call frees it. */
+ * *rest: the words after the options, NULL at the end; NULL: none.  The next call frees it. */
 int options_parse(const struct command *, char **argv, void *values, const char *const **rest);
 
 /* Takes the messages of options_wrong(), each one or more whole lines; NULL: standard error. */

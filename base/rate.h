@@ -63,8 +63,8 @@ pace_bytes(uint32_t limit)
 	return (n != 0 ? n : 1);
 }
 
-/* A rate that the senders of several threads share.  Each sender takes a turn, waits until it has
- * come and sends so many bytes.  Turns come in the order in which they were taken, so senders that
+/* A rate that the senders of several threads share.  Each sender takes a turn for its bytes, waits
+ * until it has come and sends.  Turns come in the order in which they were taken, so senders that
  * always have bytes get equal shares.
  *
  *   due_ns   now                          the turns of a, b and c begin at A, B and C
@@ -89,7 +89,7 @@ pace_turn_bytes(uint64_t limit)
 	return (n < 512 ? 512 : n > 65536 ? 65536 : n);
 }
 
-/* Takes a turn of so many bytes.  The time at which it may be used. */
+/* Takes a turn of this many bytes.  The time at which it may be used. */
 static inline uint64_t
 pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 {

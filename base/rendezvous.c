@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* FNV-1a gives the same hash on all machines and in all runs, so caches behind it stay useful. */
+/* FNV-1a gives the same hash on all machines and in all runs, so caches of nodes stay useful. */
 static uint64_t
 hash_more(uint64_t h, struct text t)
 {

@@ -77,7 +77,7 @@ bool text_has_control(struct text t);    /* bytes below SP, DEL */
 struct text text_trim(struct text t);    /* without SP and HTAB at both ends */
 struct text text_trim_cr(struct text t); /* without a CR at its end */
 
-/* Splits off the part before the first SEP; *rest is the part behind it.  False if *rest is used
+/* Splits off the part before the first SEP; *rest is the part after it.  False if *rest is used
  * up.
  * Empty members are returned, too: "a,,b" has three members, "" has one, TEXT_NONE has none (*rest
  * is TEXT_NONE when it is used up). */

@@ -40,7 +40,7 @@ classic_words(struct buf *out, const struct timing *t)
 	buf_str(out, " ms");
 }
 
-/* For each stage: text before its name, name, text behind it, microseconds. */
+/* For each stage: text before its name, name, text after it, microseconds. */
 static void
 put_stages(struct buf *out, const struct timing *t, const char *before, const char *after)
 {

@@ -18,7 +18,7 @@
 
 #define UTF8_NONE UINT32_MAX
 
-/* Removes a run that may be shown, and the odd character (or byte) behind it, from the front of *t.
+/* Removes a run that may be shown, and the odd character (or byte) after it, from the front of *t.
  * *odd is empty if the run ends the text.  Removes at least a byte of a text that is not empty. */
 struct text utf8_visible(struct text *t, struct text *odd);
 /* Likewise, with `"` and `\` as odd characters. */

@@ -135,7 +135,7 @@ script_path(char **params, const char *file, GString *path)
 		append_url_part(path, accel_param(params, "PATH_INFO"));
 }
 
-/* Names of the file first: behind a rewrite REQUEST_URI is another one.  In nginx's subrequest only
+/* Names of the file first: after a rewrite REQUEST_URI is another one.  In nginx's subrequest only
  * REQUEST_URI is about the request of the client. */
 static void
 usual_path(const struct accel_conf *conf, char **params, GString *path)

@@ -1,6 +1,6 @@
 /* fcgi-stat-accel/advice.h -- notices when the questions show that nothing is accelerated.
  *
- *   answers --> window (100 of them, and so many ms) --> shares --> an advice begins, or ends
+ *   answers --> window (100 of them, and this many ms) --> shares --> an advice begins, or ends
  *
  *   begins   at ADVICE_BEGIN_PERCENT of a window; ends below ADVICE_END_PERCENT: a share between
  *            them changes nothing.
@@ -40,7 +40,7 @@
 #define ADVICE_PROBES 3u
 /* Windows in which they must come; then the advice names both causes. */
 #define ADVICE_PROBE_WINDOWS 20u
-/* In a warm window at most one answer of so many waited for a disk. */
+/* In a warm window at most one answer of this many waited for a disk. */
 #define ADVICE_COLD_ONE_OF 1000u
 /* Shorter waits are a thread's switch, not a disk's answer. */
 #define ADVICE_COLD_NS 1000000u
@@ -85,7 +85,7 @@ struct advice_window {
 	uint64_t since_ns; /* of the first answer */
 	uint64_t answers, files, cold, misses, waited_ns;
 	uint64_t causes[ADVICE_CAUSES];
-	/* a majority vote: at least so many answers are for the name with this hash */
+	/* a majority vote: at least this many answers are for the name with this hash */
 	uint64_t votes, hash;
 	struct advice_name name, file, example[ADVICE_CAUSES]; /* the first of each kind */
 };

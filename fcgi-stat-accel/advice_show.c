@@ -118,7 +118,7 @@ advice_json(struct buf *out, const struct advice *a)
 	buf_char(out, ']');
 }
 
-/* The example is no label: it would make a new time series of each name. */
+/* The example is not a label: it would make a new time series of each name. */
 void
 advice_metrics(const struct prom *p, const struct advice *a)
 {

@@ -217,7 +217,7 @@ start_sending(struct turn *t, GString *bytes)
 	send_more(t);
 }
 
-/* Sends out, behind the bytes that are in flight. */
+/* Sends out, after the bytes that are in flight. */
 void
 conn_put(struct conn *c)
 {

@@ -15,11 +15,11 @@ struct turn {
 	struct warm_wait wait;
 	struct path_info info;   /* of the name that wait is for */
 	uint64_t began_ns;       /* when it was complete */
-	GString *sending, *next; /* bytes in flight; bytes behind them */
+	GString *sending, *next; /* bytes in flight; bytes after them */
 	size_t sent;
 	struct iovec iov;
 	struct io_op send;
-	/* Bytes received behind the request: they are read after its answer. */
+	/* Bytes received after the request: they are read after its answer. */
 	GString *rest;
 };
 
@@ -43,7 +43,7 @@ struct conn {
 struct turn *conn_turn(struct conn *); /* its struct turn, made if necessary */
 void conn_move(struct conn *, struct list *where);
 bool conn_waits(const struct conn *); /* for a file */
-/* Sends all->out, behind the bytes in flight. */
+/* Sends all->out, after the bytes in flight. */
 void conn_put(struct conn *);
 void conn_go_on(struct conn *); /* goes on with the next step; may close the connection */
 void conn_drop(struct conn *);  /* drops everything in progress */

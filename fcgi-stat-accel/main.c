@@ -41,11 +41,11 @@
 #define FDS_OF_A_THREAD 8
 /* 64 files that are read ahead, roots, and descriptors that are always open. */
 #define FDS_OF_OURS 128
-/* a device that holds all threads for so long hangs: no more requests wait for it */
+/* a device that holds all threads for this long hangs: no more requests wait for it */
 #define STUCK_MS 30000
 /* for threads to end; a thread that hangs in the kernel is left behind */
 #define FAREWELL_MS 100
-/* USR1: each request is answered at --deadline; without one it may take so long. */
+/* USR1: each request is answered at --deadline; without one it may take this long. */
 #define PATIENCE_MORE_MS 500u
 #define PATIENCE_MS      60000u
 

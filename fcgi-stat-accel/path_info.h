@@ -1,4 +1,4 @@
-/* fcgi-stat-accel/path_info.h -- the file in a name that goes on behind it.
+/* fcgi-stat-accel/path_info.h -- the file in a name that goes on after it.
  *
  * lighttpd sends /a/file for the URL /a/file/info, and "/info" is a path info to it.  A look-up of
  * the whole name ends with ENOTDIR and makes no byte warm, so one client could have each cold file
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include "files/warm/warm.h"
 
-/* Zeros at the begin.  Bytes of the name: a directory, behind the file, the next to look up; at 0:
+/* Zeros at the begin.  Bytes of the name: a directory, after the file, the next to look up; at 0:
  * all. */
 struct path_info {
 	size_t dir, behind, at;

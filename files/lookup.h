@@ -44,7 +44,7 @@ struct lookup_list {
 };
 
 struct lookup {                   /* an entry; the first member of the policy's struct */
-	struct text path;         /* with a NUL behind it */
+	struct text path;         /* with a NUL after it */
 	struct file_scope *scope; /* entries of different scopes never meet */
 	struct lookup *chain;
 	uint64_t hash;
@@ -72,7 +72,7 @@ void lookup_fini(struct lookup_table *); /* removes all entries */
 
 struct lookup *lookup_find(const struct lookup_table *, const struct file_scope *, struct text path,
     uint64_t hash);
-/* Makes an entry of size bytes, zero behind struct lookup, with one reference; NULL: no memory. */
+/* Makes an entry of size bytes, zero after struct lookup, with one reference; NULL: no memory. */
 struct lookup *lookup_new(struct lookup_table *, size_t size, struct file_scope *, struct text path,
     uint64_t hash);
 void lookup_add(struct lookup *); /* adds it to the table, which takes the caller's reference */

@@ -18,7 +18,7 @@
 #include "base/text.h"
 
 struct root {
-	/* without a slash at the end, so "/" is empty; with a NUL behind them */
+	/* without a slash at the end, so "/" is empty; with a NUL after them */
 	struct text name, real;
 	int fd; /* for IO_OPEN; roots of the same directory share it */
 };

@@ -50,7 +50,7 @@ void body_wrote(struct body *, size_t n);
 bool body_lend(struct body *, struct text t, void (*release)(void *), void *owner);
 bool body_file(struct body *, struct io_file *, uint64_t off, uint64_t len);
 
-/* Copies n bytes of memory behind the first skip bytes; they are there. */
+/* Copies n bytes of memory after the first skip bytes; they are there. */
 void body_peek(const struct body *, uint64_t skip, char *dst, size_t n);
 
 /* For the sender: the memory at the front as an iovec (at most max entries; *more: bytes

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "io/engine.h"
 
-/* The slot is the first tick wholly behind the deadline: at most a tick late, never early. */
+/* The slot is the first tick wholly after the deadline: at most a tick late, never early. */
 void
 io_arm(struct io_op *op)
 {

@@ -98,7 +98,7 @@ struct io_wheel {
 /* Events of a round that push a connection out of the processor's cache before its next turn. */
 #define IO_CROWD     128
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */
-#define IO_CALLBACK  4096         /* a callback counts as so many bytes */
+#define IO_CALLBACK  4096         /* a callback counts as this many bytes */
 /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
 #define IO_SEND_FILE_MAX (2 * IO_WINDOW)
 

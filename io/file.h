@@ -76,7 +76,7 @@ struct file_backend {
 		uint32_t async, sync;
 	} counts;                           /* offsets into struct counters: FILE_COUNTS() */
 	const struct file_backend *instead; /* used if open() fails; NULL: open() never fails */
-	/* SEND_FILE: idle threads read windows behind the next one. */
+	/* SEND_FILE: idle threads read windows after the next one. */
 	bool spare_ahead;
 	/* sets io->backend_state; -errno and *why, a text */
 	int (*open)(struct io *, const struct io_conf *, const char **why);

@@ -20,7 +20,7 @@
 #define SHARDS      64u
 #define LOOKS       64u               /* windows tried as a victim, for one that needs room */
 #define TURNOVER_NS (10 * NS_PER_S)   /* a full set takes in its own size in that time */
-#define NOTE_NS     (100 * NS_PER_MS) /* a hit is noted at most so often */
+#define NOTE_NS     (100 * NS_PER_MS) /* a hit is noted at most this often */
 
 _Static_assert(HOTSET_PIECE *HOTSET_PIECES == IO_WINDOW, "a window fits");
 

@@ -114,19 +114,19 @@ struct io_stamps {
 /* What an OPEN of a regular file also does, because it is needed next: saves a second trip to a
  * thread. */
 struct io_first {
-	/* In: a file of at most so many bytes is read whole; at most IO_WINDOW. */
+	/* In: a file of at most this many bytes is read whole; at most IO_WINDOW. */
 	uint32_t keep;
 	bool warm; /* in: the first window of a longer file is read into memory */
-	/* In: warm reads no byte of a file with more than so many; 0: of any file. */
+	/* In: warm reads no byte of a file with more than this many; 0: of any file. */
 	uint64_t warm_most;
-	/* In: a directory, and a file of at most so many bytes that was read as requested above,
+	/* In: a directory, and a file of at most this many bytes that was read as requested above,
 	 * is closed again: res 0. */
 	uint64_t shut;
 	/* Out: from malloc, yours; NULL: none (an engine may ignore the request). */
 	char *bytes;
 	/* Out: number of bytes; or bytes of the file, from its beginning, known to be in memory. */
 	uint32_t n;
-	/* In: a file of IO_FORGET_MIN to so many bytes is dropped from memory; 0: none is. */
+	/* In: a file of IO_FORGET_MIN to this many bytes is dropped from memory; 0: none is. */
 	uint64_t forget;
 	bool forgotten; /* out: the file is not in memory now */
 	bool unmarked;  /* out: reading the file again writes no access time soon */
@@ -176,7 +176,7 @@ struct io_op {
 			const struct iovec *iov;
 			int n;
 			/* pages: res is -EAGAIN if the socket is full.  The memory of this
-			 * part and those behind it does not change, also when the op is
+			 * part and those after it does not change, also when the op is
 			 * done, until its pages are given back to the system. */
 			int first;
 		} send;
@@ -223,7 +223,7 @@ struct io_work {
 	void (*run)(struct io_work *);
 	void (*free)(struct io_work *); /* of the last reference, in any thread */
 	uint32_t refs;                  /* atomic */
-	/* Set by run(): it is called again, behind the jobs of others, on device dev unless that is
+	/* Set by run(): it is called again, after the jobs of others, on device dev unless that is
 	 * 0. */
 	bool again;
 	uint64_t dev;

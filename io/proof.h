@@ -1,6 +1,6 @@
 /* io/proof.h -- inside io/ only: a file that grows while it is sent is the one that was begun.
  *
- * A log that is written to has another size and other times at each look.  That is no mixture of
+ * A log that is written to has another size and other times at each look.  That is not a mixture of
  * two versions as long as the bytes that were sent are the first bytes of the file now.  A reply
  * keeps hashes of two samples of what was sent, from the buffers on their way; the file must have
  * both when it is found longer:
@@ -42,7 +42,7 @@ struct io_proof {
 	bool lost;
 };
 
-/* These bytes of the file were sent, or will be sent next, and bytes behind them may follow. */
+/* These bytes of the file were sent, or will be sent next, and bytes after them may follow. */
 void io_proof_note(struct io_proof *, const struct io_file *, uint64_t off, const char *p,
     size_t n);
 /* ... by a thread, which has not seen them. */

@@ -5,7 +5,7 @@
 #include "base/text.h"
 
 /* Reads the regular file `name` in the directory, which io_root_open() has opened.  The bytes are
- * yours (malloc), with a NUL behind them.  .p NULL: *err is -errno; -EFBIG: more than max. */
+ * yours (malloc), with a NUL after them.  .p NULL: *err is -errno; -EFBIG: more than max. */
 struct text io_read_whole(int dir, const char *name, size_t max, int *err);
 
 #endif

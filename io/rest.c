@@ -9,12 +9,12 @@
 #define REST_MS 1000u
 /* Fewer requests between two timers: the loop is quiet. */
 #define QUIET 100u
-/* So many requests since the last trim may have left holes. */
+/* This many requests since the last trim may have left holes. */
 #define WORTH 1000u
-/* So many bytes fewer in use than before, and a quarter: worth a trim, however busy the loop is. */
+/* A fall of memory in use by this many bytes, and by a quarter, is worth a trim of a busy loop. */
 #define FELL (4u << 20)
-/* So many are worth a trim of a quiet loop.  Names are forgotten after the trim that followed their
- * requests. */
+/* A fall by this many is worth a trim of a quiet loop.  Names are forgotten after the trim that
+ * followed their requests. */
 #define FELL_QUIET (512u << 10)
 
 static void time_rest(struct rest *);

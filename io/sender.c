@@ -1,6 +1,6 @@
 /* io/sender.c -- sends a body to a socket, one op at a time (and one read ahead).
  *
- *   sender_next() --> memory in front, windows held behind it:
+ *   sender_next() --> memory in front, windows held after it:
  *                                               IO_SEND            --> sent()     --> sender_next()
  *                     file, backend sends:      IO_SEND_FILE       --> sent()     --> sender_next()
  *                     file, backend reads:      window, or IO_READ --> read_done()--> sender_next()
@@ -23,7 +23,7 @@ enum {
 	S_ENDING = 8,    /* s->res is final; waits for the ops in flight */
 	S_WINDOW = 16,   /* s->op sends from the window */
 	S_CORKED = 32,   /* the socket holds back partial segments */
-	S_UNWANTED = 64, /* s->read brings bytes behind a window that was given back */
+	S_UNWANTED = 64, /* s->read brings bytes after a window that was given back */
 	S_PROVING = 128, /* s->read brings a sample, and s->ahead is not sent before it is equal */
 };
 
@@ -388,7 +388,7 @@ add_window(struct sender *s, struct io_file *f, uint64_t off, uint64_t len)
 	return (sum);
 }
 
-/* Adds the windows behind the first i pieces, which are memory. */
+/* Adds the windows after the first i pieces, which are memory. */
 static void
 add_windows(struct sender *s, unsigned i)
 {
@@ -629,7 +629,7 @@ read_done(struct io_op *op)
 	read_over(s, op);
 }
 
-/* The first file of the body; it may be behind a head that is still being sent. */
+/* The first file of the body; it may be after a head that is still being sent. */
 static struct body_piece *
 next_file(struct body *b)
 {
@@ -642,7 +642,7 @@ next_file(struct body *b)
 	return (NULL);
 }
 
-/* Reads the bytes behind the current window, unless a read is in flight. */
+/* Reads the bytes after the current window, unless a read is in flight. */
 static void
 read_ahead(struct sender *s)
 {

@@ -12,7 +12,7 @@
  * Slow     An application may only be slow.  Waits for the first byte are measured for all pools
  *          together, because one that has just begun knows none.  When a request that was taken for
  *          a stall gets its answer late after the idle sockets were closed, the guess was wrong,
- *          and such a time is no stall any more.
+ *          and such a time is not a stall any more.
  *
  * Owner    the list in backend.c.  A backend is never freed: it counts through reloads, and status
  *          pages read it without a lock.  There are as many as were ever configured.
@@ -83,7 +83,7 @@ struct backend {
 	uint64_t retried;     /* requests that failed here, and went to another one */
 	uint64_t replies;     /* heads of its own replies, with any status */
 	uint64_t replies_5xx; /* of them: a status of 500 to 599 */
-	uint64_t cut;         /* of them: broke off behind the head */
+	uint64_t cut;         /* of them: broke off after the head */
 	/* What clients got in place of a reply; no_backend counts at the first of the block. */
 	uint64_t own_5xx[OWN_5XX_CAUSES];
 	uint64_t refused; /* requests that found proxy-core.max-waiters waiting */
@@ -99,7 +99,7 @@ struct backend {
 	uint64_t made_ns, last_why;
 	uint64_t down_since_ns, down_why, sick_since_ns, sick_why;
 	uint64_t failing_since_ns, failing_until_ns, failing_why;
-	uint64_t failing_slow_ns; /* its share grows for so long then */
+	uint64_t failing_slow_ns; /* its share grows for this long then */
 	/* under a lock: since the first of these failures, with all requests until then */
 	uint64_t strikes_since_ns, strikes_requests, out_ns;
 	unsigned strikes;
@@ -139,9 +139,9 @@ bool backend_keeps_since(const struct backend *, uint64_t since_ns);
 bool backend_crowded(const struct backend *, uint64_t now_ns);
 /* False if it is crowded already.  *news: tell it, once: that is sure, or it comes back. */
 bool backend_set_crowded(struct backend *, uint64_t now_ns, bool sure, bool *news);
-/* A request has waited so long for its first byte; kept: on a kept socket, which has a thread. */
+/* A request has waited this long for its first byte; kept: on a kept socket, which has a thread. */
 void backend_measure(struct backend *, uint64_t waited_ns, bool kept);
-/* A request that was taken for a stall had to wait so long after that: it was not one. */
+/* A request that was taken for a stall had to wait this long after that: it was not one. */
 void backend_mistook(struct backend *, uint64_t waited_ns);
 uint64_t backend_stall_ns(const struct backend *, uint64_t least_ns); /* silence that is one */
 

@@ -30,7 +30,7 @@ void backend_reached(struct backend *, uint64_t now_ns);
 void backend_set_sick(struct backend *, bool sick, int status, uint64_t now_ns);
 void backend_slow(struct backend *, uint64_t now_ns, uint64_t until_ns); /* slow start */
 
-struct backend_strikes { /* so many failures in this time take it out for this time */
+struct backend_strikes { /* this many failures in this time take it out for this time */
 	unsigned max;    /* 0: never */
 	uint64_t in_ns, slow_ns;
 };

@@ -36,7 +36,7 @@ is_silent(const struct exchange *x, uint64_t now)
 	return (passed(exchange_progress_ns(x), x->conf.read_ms, now));
 }
 
-/* Bytes that do not complete a head are no progress, so a dripping head ends, too. */
+/* Bytes that do not complete a head are not progress, so a dripping head ends, too. */
 static bool
 head_is_late(const struct exchange *x, uint64_t now)
 {

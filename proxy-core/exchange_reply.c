@@ -63,7 +63,7 @@ on_interim(struct exchange *x)
 	return (true);
 }
 
-/* A check is no request. */
+/* A check is not a request. */
 static void
 count_head(const struct exchange *x, int status)
 {

@@ -42,7 +42,7 @@ exchange_rewind(struct exchange *x)
 
 /* ---------------------------------------------------------------- to the application */
 
-/* Moves as much of the body as the codec has credit for, and the end behind all of it. */
+/* Moves as much of the body as the codec has credit for, and the end after all of it. */
 static void
 move_body(struct exchange *x, struct buf *out)
 {

@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- life */
 
-/* So many intervals of checks may pass before another worker takes over. */
+/* This many intervals of checks may pass before another worker takes over. */
 #define CHECK_OTHERS 4u
 
 static void tick_start(struct upstream *u);

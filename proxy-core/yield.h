@@ -39,7 +39,7 @@
 #define YIELD_RATE      (64u << 10) /* bytes a second */
 #define YIELD_LONE_NS   (30 * NS_PER_S)
 #define YIELD_LONE_RATE (1u << 10)
-#define YIELD_WAIT_NS   NS_PER_S /* the other client waits at least so long; or half of its time */
+#define YIELD_WAIT_NS   NS_PER_S /* the other client waits at least this long, or half its time */
 #define YIELD_SAMPLE_NS (NS_PER_S / 4) /* from one look at the bytes to the next */
 
 struct yield_debt {
@@ -51,7 +51,7 @@ void yield_start(struct yield_debt *, uint64_t now_ns, uint64_t bytes);
 void yield_note(struct yield_debt *, uint64_t now_ns, uint64_t bytes);
 
 struct yield_wait {      /* the client that waits */
-	uint64_t for_ns; /* so long already */
+	uint64_t for_ns; /* this long already */
 	uint64_t max_ns; /* then it gets 503 */
 	bool has_one;    /* it has another socket of the pool */
 };

@@ -1,5 +1,5 @@
 /* walk/list.h -- paths from a file or from standard input, one per line or each with a NUL
- * behind it.
+ * after it.
  *
  * A thread of its own reads them, because find(1) at the other end of a pipe may be slow.  Entries
  * that are not paths (too long, a NUL in a line, a URL that leaves its root) are reported and

@@ -18,7 +18,7 @@ struct walk_queue {
 	struct list dirs, batches;
 	size_t names;          /* names in the batches that are not exhausted */
 	size_t jobs, sources;  /* unfinished jobs; those of them that may find more names */
-	size_t open, max_open; /* open directories, atomic; about so many at most */
+	size_t open, max_open; /* open directories, atomic; about this many at most */
 	unsigned surplus;
 	GArray *hanging;    /* dev_t */
 	unsigned any_hangs; /* its length; atomic, read without the lock */

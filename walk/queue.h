@@ -24,7 +24,7 @@
 
 struct walk_queue;
 
-/* max_open: about so many directories are open.  over_fd: an eventfd, written to at the end of
+/* max_open: about this many directories are open.  over_fd: an eventfd, written to at the end of
  * all work. */
 struct walk_queue *walk_queue_new(size_t max_open, int over_fd);
 void walk_queue_free(struct walk_queue **); /* all work must be done */

@@ -6,7 +6,7 @@
 
 /* protects standard error and everything below */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool shown; /* the cursor is behind a status line */
+static bool shown; /* the cursor is after a status line */
 static unsigned told;
 static const char *program = "walk";
 

@@ -109,7 +109,7 @@ ring_free(struct ring **rp)
 	*rp = NULL;
 }
 
-/* The first point at or behind the hash; r->n: none. */
+/* The first point at or after the hash; r->n: none. */
 static size_t
 behind(const struct ring *r, uint32_t hash)
 {

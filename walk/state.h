@@ -32,7 +32,7 @@ struct walk_state;
 /* Writes the head of a run with these options. */
 void walk_state_head(const struct walk_conf *, const char *cwd, GString *);
 
-/* Puts the keys in text (with a NUL behind it) into *keys, a set of strings.  Returns its length up
+/* Puts the keys in text (with a NUL after it) into *keys, a set of strings.  Returns its length up
  * to the last whole line.  -EPROTO: not a state file; -EBUSY: of a run with other options, *why
  * tells which. */
 gssize walk_state_parse(const char *text, gsize n, const char *head, GHashTable *keys, char **why);

@@ -94,7 +94,7 @@ token(struct text *rest)
 	return (text_take(rest, n));
 }
 
-/* rest begins behind the first quote.  .p NULL: no end, or a byte that is not allowed. */
+/* rest begins after the first quote.  .p NULL: no end, or a byte that is not allowed. */
 static struct text
 quoted(struct text *rest, struct authorization *a)
 {

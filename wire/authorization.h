@@ -1,6 +1,6 @@
 /* wire/authorization.h -- the request header Authorization: Basic (RFC 7617), Digest (RFC 7616).
  *
- * Pure.  The texts of the result are slices of its store, with a NUL behind them, and have no
+ * Pure.  The texts of the result are slices of its store, with a NUL after them, and have no
  * control characters.  A value that can be read in two ways is refused: an unknown escape, a
  * repeated parameter, a coding that is not canonical.
  */
@@ -14,7 +14,7 @@
 #define PASSWORD_MAX      512u  /* of a password */
 
 enum authorization_kind {
-	AUTHORIZATION_OTHER, /* another scheme, or nothing behind it */
+	AUTHORIZATION_OTHER, /* another scheme, or nothing after it */
 	AUTHORIZATION_BAD,
 	AUTHORIZATION_BASIC,
 	AUTHORIZATION_DIGEST,
@@ -31,7 +31,7 @@ struct authorization {
 
 enum authorization_kind authorization_read(struct text value, struct authorization *);
 
-/* Strict: no blanks, padding required, no bits behind the end.  Returns the bytes, or -1; dst has
+/* Strict: no blanks, padding required, no bits after the end.  Returns the bytes, or -1; dst has
  * room for 3 bytes for each 4 of t. */
 int base64_decode(struct text t, char *dst);
 

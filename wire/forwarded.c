@@ -22,7 +22,7 @@ quote_before(const char *begin, const char *end)
 	return (begin);
 }
 
-/* Takes the part behind the last sep from the end of *rest; false: nothing is left.  quotes: a sep
+/* Takes the part after the last sep from the end of *rest; false: nothing is left.  quotes: a sep
  * within quotes is a part of a value. */
 static bool
 last_part(struct text *rest, char sep, bool quotes, struct text *part)

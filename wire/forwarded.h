@@ -38,7 +38,7 @@ struct forwarded_walk {
 };
 
 /* Each takes one line of the field, the last line of the head first; found is valid after any of
- * them.  Lines behind the end of the walk are not read. */
+ * them.  Lines after the end of the walk are not read. */
 void forwarded_addresses(struct forwarded_walk *, struct text line); /* X-Forwarded-For */
 void forwarded_elements(struct forwarded_walk *, struct text line);  /* Forwarded */
 /* The last word of X-Forwarded-Proto: the one that the peer wrote. */

@@ -196,7 +196,7 @@ argument(struct log_piece *p, char letter, bool named)
 	return (NULL);
 }
 
-/* Behind '%', which is at start.  Removes the piece from *rest. */
+/* After '%', which is at start.  Removes the piece from *rest. */
 static bool
 directive(struct text *rest, const char *start, struct log_piece *p, char *err, size_t errsize)
 {

@@ -58,10 +58,10 @@ line_read(struct text line, struct proxy_header *h, const char **why)
 	if (text_starts(line, unknown) && (line.n == unknown.n || line.p[unknown.n] == ' '))
 		return (PARSE_DONE);
 	if (!is_v6 && !text_starts(line, v4))
-		return (bad(why, "expected TCP4, TCP6 or UNKNOWN behind PROXY"));
+		return (bad(why, "expected TCP4, TCP6 or UNKNOWN after PROXY"));
 	(void)text_take(&line, v4.n);
 	if (!line_addresses(line, is_v6, h))
-		return (bad(why, "expected two addresses and two ports behind PROXY TCP4 or TCP6"));
+		return (bad(why, "expected two addresses and two ports after PROXY TCP4 or TCP6"));
 	return (PARSE_DONE);
 }
 
@@ -91,7 +91,7 @@ u16(const char *p)
 	return ((unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1]);
 }
 
-/* False: a TLV ends behind the header. */
+/* False: a TLV ends after the header. */
 static bool
 tlvs_read(struct text rest, struct proxy_header *h)
 {

@@ -12,7 +12,7 @@ static const bool plain[256] = {
 	['\\' + 1 ... 255] = true,
 };
 
-/* Returns the byte at t.p[*i]; *i moves behind it.  -EINVAL: bad escape or NUL. */
+/* Returns the byte at t.p[*i]; *i moves past it.  -EINVAL: bad escape or NUL. */
 static int
 next_byte(struct text t, size_t *i)
 {
@@ -74,7 +74,7 @@ hides_a_step(const char *seg, int n, bool last)
 	return (n == 0 ? !last : n == 1 || (n == 2 && seg[1] == '.'));
 }
 
-/* Checks the segment dst[start..n), behind a '/'.  Returns where writing goes on: n for a name,
+/* Checks the segment dst[start..n), after a '/'.  Returns where writing goes on: n for a name,
  * start for "." or an empty one, the start of the parent for "..", or -EPERM above the root. */
 static int
 end_segment(const char *dst, int start, int n, bool strict, bool last)
@@ -313,7 +313,7 @@ static const uint8_t url_class[256] = {
 	[']'] = URL_OUTSIDE,
 };
 
-/* The byte that t, behind a '%', stands for, or -1. */
+/* The byte that t, after a '%', stands for, or -1. */
 static int
 escaped_byte(struct text t)
 {

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-/* dst has space for path.n + 1 bytes.  Returns the length (with a NUL behind it), or -EINVAL (bad
+/* dst has space for path.n + 1 bytes.  Returns the length (with a NUL after it), or -EINVAL (bad
  * escape, NUL, no leading slash), -EPERM (encoded slash, backslash, ".." above the
  * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);

@@ -1,7 +1,7 @@
 /* wire/user_file.h -- files of users and groups, line by line.
  *
  *   plain      user:password
- *   htpasswd   user:hash                 a field behind the hash does not count
+ *   htpasswd   user:hash                 a field after the hash does not count
  *   htdigest   user:realm:hash           32 digits for MD5, 64 for SHA-256
  *   groups     group: user user, user
  *

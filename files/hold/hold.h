@@ -104,7 +104,7 @@ struct file_limits {
 	uint64_t bytes, max_file; /* contents of all files; of one file */
 	bool cache;               /* false: server.stat-cache-engine = "disable" */
 	uint32_t open_ms;         /* deadline of a look-up */
-	uint32_t idle_ms; /* without a request for so long an open file is closed; 0: never */
+	uint32_t idle_ms; /* without a request for this long an open file is closed; 0: never */
 	/* ... and a name without a descriptor is forgotten, with its bytes; 0: never */
 	uint32_t forget_ms;
 };
@@ -118,7 +118,7 @@ unsigned file_cache_entries(const struct file_cache *);
 uint64_t file_cache_memory(const struct file_cache *); /* bytes, nearly */
 
 /* An entry at once, or NULL: then w->done() brings it later.  w NULL: answers only from memory.
- * path: clean, without the leading slash; needs no NUL behind it. */
+ * path: clean, without the leading slash; needs no NUL after it. */
 struct file_entry *file_lookup(struct file_cache *, struct file_scope *, struct text path,
     struct lookup_wait *w);
 /* Also if it waits for nothing.  A look-up without waiters leaves the queue. */

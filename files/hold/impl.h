@@ -35,7 +35,7 @@ struct file_cache {
 	struct io *io;
 	struct counters *counters;
 	struct file_limits lim;
-	bool shrunk; /* it keeps nothing any more, which is no eviction */
+	bool shrunk; /* it keeps nothing any more, which is not an eviction */
 	uint64_t fresh_ns;
 	/* with a descriptor; without; absent */
 	struct file_list open, kept, absent;

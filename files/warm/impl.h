@@ -3,7 +3,7 @@
  *   warm.c     entries, waiting requests and their deadlines
  *   load.c     what an entry needs: a file and its siblings, or the index file of a directory
  *   file.c     one file: in memory already, or opened by a thread
- *   windows.c  the bytes of an open file, before the answer and behind it
+ *   windows.c  the bytes of an open file, before the answer and after it
  *   order.c    which file is read next
  *   forget.c   a file that is dropped from memory
  *   pin.c      files that stay in memory after their answer
@@ -43,7 +43,7 @@ const struct warm_root *roots_next(const struct warm_roots *, const char *path, 
 struct warm_order { /* order.c */
 	struct list devices;
 	guint ndevices;
-	guint nbehind, flying; /* files behind their answers; windows on their way */
+	guint nbehind, flying; /* files read on after their answers; windows on their way */
 	struct io_op pause, watch;
 	bool paused, watching;
 };
@@ -91,7 +91,7 @@ struct warm {
 struct warm_load; /* load.c */
 
 struct warm_entry {
-	struct lookup lk; /* its path continues behind the NUL, see key_of() */
+	struct lookup lk; /* its path continues after the NUL, see key_of() */
 	struct warm *warm;
 	struct list loading;
 	struct warm_found found;
@@ -198,7 +198,7 @@ void pin_watch(struct warm *); /* pins end in time */
 void order_init(struct warm_order *);
 void order_fini(struct warm_order *);
 bool order_busy(const struct warm_order *);
-/* drops all files behind their answers; some windows may still be in flight */
+/* drops all files that are read on after their answers; some windows may still be in flight */
 void order_cancel(struct warm *);
 
 #endif

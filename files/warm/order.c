@@ -7,7 +7,7 @@
 
 #define TURN     (16ull << 20) /* bytes of a file until another one has its turn */
 #define BRIEF    (1ull << 20)  /* a file that needs no more bytes than these waits for no turn */
-#define FILES    64            /* descriptors kept open behind their answers */
+#define FILES    64            /* descriptors kept open after their answers */
 #define DEVICES  64
 #define PAUSE_MS 20
 #define STUCK_MS 1000

@@ -2,7 +2,7 @@
  * sent them (io/disk/pin.h).
  *
  *   cold   the thread that reads a window pins it.  Its answer gives it a new time.
- *   hot    answered by the loop, which must not wait.  A thread opens and pins the file behind the
+ *   hot    answered by the loop, which must not wait.  A thread opens and pins the file after the
  *          answer.
  *
  * An earlier answer is given again while the file is pinned; else the loop looks for its bytes.

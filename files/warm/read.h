@@ -6,8 +6,8 @@
  *
  * Many large files at once end one after the other: the first one in turn gets as many windows as
  * it may have on their way, and the next one gets those that are left.  A file leaves the rows when
- * no file in turn can use a free window.  Brief files overtake the others.  Files behind their
- * answers get windows that no file in turn can use.
+ * no file in turn can use a free window.  Brief files overtake the others.  Files that have
+ * their answers get windows that no file in turn can use.
  *
  * Bounds   a device has `most` windows on their way.  A window without an answer for STUCK_MS does
  *          not count, so that a file that hangs stops no other.  After a turn of TURN bytes a file
@@ -54,15 +54,15 @@ struct warm_device {
 
 struct warm_read {
 	struct warm *warm;
-	struct warm_file *owner; /* NULL: behind the answer */
+	struct warm_file *owner; /* NULL: after the answer */
 	struct warm_device *device;
 	enum read_place place;
-	struct list link;           /* in brief, turn or behind */
+	struct list link;           /* in "brief", "turn" or "behind" */
 	struct fair_queue_item row; /* while it waits, or has its turn */
 	uint64_t turn_end;          /* as at: another file's turn comes */
 	struct io_file *file;
 	uint32_t client;
-	/* Parts of the file needed before the answer and behind it. */
+	/* Parts of the file needed before the answer and after it. */
 	struct range_part part[RANGE_PARTS];
 	guint n;
 	/* Positions in the bytes of these parts: next to read; needed now; needed in this turn;
@@ -78,24 +78,24 @@ struct warm_read {
 
 /* ---------------------------------------------------------------- windows.c */
 
-/* True: a window of it can be begun.  May free a file behind its answer. */
+/* True: a window of it can be begun.  May free a file after its answer. */
 bool read_ready(struct warm_read *);
 void read_window(struct warm_read *);
 /* Its turn begins: answers if nothing is needed before the answer. */
 void read_turn(struct warm_read *);
-void read_drop(struct warm_read *); /* behind the answer, and nothing on its way */
+void read_drop(struct warm_read *); /* after the answer, and nothing on its way */
 
 /* ---------------------------------------------------------------- order.c */
 
 void order_add(struct warm_read *); /* to its row */
 void order_leave(struct warm_read *);
-/* False: too many files are behind their answers. */
+/* False: too many files are read on after their answers. */
 bool order_behind(struct warm_read *);
 void order_began(struct window *);
 /* A window came back.  Another file's turn begins if this one's is over. */
 void order_ended(struct window *);
 void order_turn(struct warm_read *);
-void order_pause(struct warm *); /* no thread is idle for bytes behind the answer */
+void order_pause(struct warm *); /* no thread is idle for bytes after the answer */
 void order_go(struct warm_device *);
 struct warm_device *order_device(struct warm *, uint64_t dev);
 

@@ -11,7 +11,7 @@
 /* bytes of answers: some 20,000, fewer with names of 64 KiB */
 #define KEPT_MAX (12u << 20)
 #define NAMES    16384u
-/* A timer drops names that are remembered no longer: so many at a time, 0.3 ms; the rest later. */
+/* A timer drops expired names: this many at a time, which takes 0.3 ms; the rest later. */
 #define SWEEP    1024u
 #define SWEEP_MS 10u
 #define STALE_MS 1000u

@@ -39,7 +39,7 @@ struct warm_conf {
 	 * after the answer.  With more than `before` the answer waits for the turn; 0: just
 	 * those. */
 	uint64_t soon;
-	/* bytes behind those of before, read ahead after the answer; 0: none; WARM_ALL */
+	/* bytes after those of before, read ahead after the answer; 0: none; WARM_ALL */
 	uint64_t behind;
 	/* Files must be below one of them; NULL at the end; NULL or empty: anywhere. */
 	const char *const *roots;
@@ -47,7 +47,7 @@ struct warm_conf {
 	const char *const *index;
 	const char *const *siblings; /* ".gz", ...: warmed too if they exist; NULL */
 	unsigned deadline_ms;        /* 0: none */
-	/* for so long an answer, or an absence, answers other requests; 0: not at all */
+	/* for this long an answer, or an absence, answers other requests; 0: not at all */
 	unsigned remember_ms;
 	unsigned slow_ms; /* a look-up that takes longer is logged, ev=file.slow; 0: none is */
 };

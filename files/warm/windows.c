@@ -1,9 +1,9 @@
-/* files/warm/windows.c -- the bytes of an open file: before the answer, then behind it.
+/* files/warm/windows.c -- the bytes of an open file: before the answer, then after it.
  *
  *   turn     before: needed for the answer --> answer --> soon: read while the file has its turn
  *   behind   the rest, by idle threads
  *
- * order.c decides whose window is next.  If all threads are busy there is a pause behind the
+ * order.c decides whose window is next.  If all threads are busy there is a pause after the
  * answer.
  */
 #include "files/warm/read.h"
@@ -85,7 +85,7 @@ read_free(struct warm_read *rd)
 	g_free(rd);
 }
 
-/* ---------------------------------------------------------------- behind the answer */
+/* ---------------------------------------------------------------- after the answer */
 
 void
 read_drop(struct warm_read *rd)

@@ -121,7 +121,7 @@ step(struct making *m, char *buf)
 	return (err != 0 ? err : spill(m));
 }
 
-/* Bytes of two versions are no result. */
+/* Bytes of two versions are not a result. */
 static int
 check_version(const struct code_file *c)
 {

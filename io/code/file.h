@@ -42,7 +42,7 @@ struct code_file {
 	int fd;
 	char *bytes;
 	struct statx stx; /* its version */
-	uint64_t keep;    /* a result of at most so many bytes is kept in memory */
+	uint64_t keep;    /* a result of at most this many bytes is kept in memory */
 	/* Counted.  NULL: none, and a result longer than keep is given up. */
 	struct code_cache *cache;
 	/* The result. */

@@ -21,7 +21,7 @@ struct io_hot {
 	bool look; /* see only_stat of IO_OPEN: the file need not be readable */
 	/* Bytes of a regular file that must be in memory too; NULL: none. */
 	const struct range_set *want;
-	uint64_t bytes; /* at most the first so many of these; more than IO_HOT_MAX: -EAGAIN */
+	uint64_t bytes; /* at most this many of the first of these; more than IO_HOT_MAX: -EAGAIN */
 };
 
 #define IO_HOT_MAX (16u << 20)

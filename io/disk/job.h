@@ -129,7 +129,7 @@ void io_send_warm(struct io_op *);
  * use. */
 void io_send_pool(struct io_op *, enum io_lane, bool async);
 /* In a thread.  Returns bytes (fewer at the end of the file) or -errno.  The kernel starts to read
- * `ahead` bytes behind them. */
+ * `ahead` bytes after them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
 /* Likewise without a buffer: the bytes are in memory then. */
 int64_t io_warm_window(int fd, uint32_t len, uint64_t off);

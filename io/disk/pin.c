@@ -13,7 +13,7 @@
 #include "io/disk/pin.h"
 
 #define ROWS 1024u
-/* In so long a server has probably sent a file: with 8 MiB at 130 MB/s windows make room after
+/* In this long a server has probably sent a file: with 8 MiB at 130 MB/s windows make room after
  * 65 ms, and nginx read nothing itself. */
 #define SENT_NS   (50 * NS_PER_MS)
 #define PIN_FACTS (STATX_INO | STATX_SIZE | STATX_MTIME)

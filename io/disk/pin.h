@@ -24,8 +24,8 @@ struct statx;
 #define PINS_MAX 4096u /* a process may have 65530 mappings */
 
 struct io_pins_conf {
-	uint64_t bytes; /* at most so many; 0: nothing is pinned */
-	unsigned ms;    /* for so long after the last answer */
+	uint64_t bytes; /* at most this many; 0: nothing is pinned */
+	unsigned ms;    /* for this long after the last answer */
 	/* Its rows accel_pin*; must outlive the threads. */
 	struct counters *counters;
 };

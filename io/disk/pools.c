@@ -18,8 +18,8 @@
 
 #define THREADS_MAX 1024u
 #define STACK_SIZE  (256u << 10)
-#define FDS_SOON    16384u /* Space for so many descriptors: 130 kB of the kernel's memory. */
-/* Threads that keep hot files hot: one per device, for so many devices at a time. */
+#define FDS_SOON    16384u /* Space for this many descriptors: 130 kB of the kernel's memory. */
+/* Threads that keep hot files hot: one per device, for this many devices at a time. */
 #define KEEPERS 8u
 #define WORKERS 16u /* threads that compute, at most */
 

@@ -92,7 +92,7 @@ io_file_temp(struct io *io, int fd)
 
 /* ---------------------------------------------------------------- writing */
 
-/* The bytes are behind the job, in the place of a path, and are freed with it. */
+/* The bytes are after the job, in the place of a path, and are freed with it. */
 static void
 write_run(struct io_job *j)
 {

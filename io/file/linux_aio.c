@@ -9,7 +9,7 @@
  *
  * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB), and sleeps if the
  * block map of the file is not in memory: so a thread calls it.  O_DIRECT needs whole pages; bytes
- * before the first and behind the last page are read through the ordinary descriptor.
+ * before the first and after the last page are read through the ordinary descriptor.
  *
  * Only the file systems in linux_aio_read.c are known to have asynchronous O_DIRECT.  Elsewhere,
  * and if a file refuses it, a thread reads the whole window.  FUSE is not listed, because a

@@ -11,7 +11,7 @@
  * Measured, CPU for 100 kB and 10 MB: copied 17.4 and 3260 us, by sendfile(2) from the page cache
  * 8.7 and 1340, held 1 and 2 % more than that.
  *
- * While a thread sends one window, the next is read ahead; adaptive also reads those behind it, up
+ * While a thread sends one window, the next is read ahead; adaptive also reads those after it, up
  * to IO_AHEAD windows, if threads are idle.
  */
 #include <errno.h>
@@ -136,7 +136,7 @@ ahead_of(const struct io_file *f, uint64_t off)
 	return (NULL);
 }
 
-/* It has waited for this read.  No byte behind those that were read: where the disk has failed it
+/* It has waited for this read.  No byte after those that were read: where the disk has failed it
  * would fail again. */
 static void
 send_again(struct io_op *op, const struct io_job *j)
@@ -217,7 +217,7 @@ read_window_ahead(const struct io_op *op, uint64_t off, uint64_t len, bool spare
 		io_count_read(op->io, true);
 }
 
-/* Reads the next window, and with idle threads those behind it. */
+/* Reads the next window, and with idle threads those after it. */
 static void
 read_ahead(const struct io_op *op, uint64_t off, uint64_t end)
 {

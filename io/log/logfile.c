@@ -18,7 +18,7 @@
 static uint64_t all_dropped; /* atomic */
 
 /* In the error log: who reads an access log expects requests only.  The error log itself has room
- * again, and gets the line behind what it could take. */
+ * again, and gets the line after what it could take. */
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
 {

@@ -19,7 +19,7 @@
 #include "io/log/syslog.h"
 
 #define RETRY_NS   NS_PER_S        /* a full disk is tried again once a second */
-#define CALM_NS    (60 * NS_PER_S) /* a program that ran for so long is started again at once */
+#define CALM_NS    (60 * NS_PER_S) /* a program that ran for this long is started again at once */
 #define PAUSE_MAX  64u             /* seconds before a program is started again */
 #define LOOK_MS    100             /* how often a closing log is noticed */
 #define LATE_LOOKS 9               /* then the last lines are dropped */
@@ -165,7 +165,7 @@ start_again(struct logfile *lf)
 	return (true);
 }
 
-/* The bytes behind the line that began in the old file. */
+/* The bytes after the line that began in the old file. */
 static const char *
 next_line(const char *start, const char *p, const char *end)
 {

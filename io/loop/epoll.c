@@ -23,7 +23,7 @@
 #define BUDGET      (8 << 20)
 #define LONG_BUDGET (1 << 20)
 #define ACCEPTS     64 /* per round: a flood of connections must not delay the existing ones */
-/* One accept, and one more for so many events: a connection that is accepted alone is answered
+/* One accept, and one more for this many events: a connection that is accepted alone is answered
  * while its structures are in the cache.  Measured, a connection per request: 20.8 us of CPU with
  * one accept per round, 23.9 with up to 64. */
 #define ACCEPT_SHARE 4
@@ -116,7 +116,7 @@ wake_listeners(struct epoll_loop *lp, bool full_batch)
 		if (lp->rest) {
 			lp->accepts = 1;
 			io_ready_first(&lp->io, op, OP_TRY);
-			break; /* it is parked behind the others next time */
+			break; /* it is parked after the others next time */
 		}
 		io_ready(&lp->io, op, OP_TRY);
 	}

@@ -9,7 +9,7 @@
 #include "io/loop/epoll.h"
 
 #define RECV_SIZE (64u << 10)
-/* Passed on with a head it is no long send (IO_LONG_SEND), which others go before.  CPU of 1 MiB
+/* Passed on with a head it is not a long send (IO_LONG_SEND), which others go before.  CPU of 1 MiB
  * through HTTP: 64 KiB 418 us, 96 322, 112 279, 128 300, 160 543. */
 #define RECV_LARGE (112u << 10)
 /* Holds most heads. */

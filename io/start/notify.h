@@ -16,7 +16,7 @@ void notify_manager(const char *state);
 void notify_reloading(void); /* the next READY=1 ends it */
 /* True if $NOTIFY_SOCKET names one. */
 bool notify_is_heard(void);
-/* The manager restarts the program if no WATCHDOG=1 comes for so long; 0: it does not watch. */
+/* The manager restarts the program if no WATCHDOG=1 comes for this long; 0: it does not watch. */
 uint64_t notify_watchdog_ns(void);
 
 #endif

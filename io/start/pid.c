@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define COMM_MAX 15 /* the kernel keeps so many bytes of a name */
+#define COMM_MAX 15 /* the kernel keeps this many bytes of a name */
 
 static bool
 runs(pid_t pid, const char *program)

@@ -99,7 +99,7 @@ subtest 'the command line' => sub {
 	is +(pool('list', '--log', "$dir/x", "$dir"))[0], 64, 'both';
 	is +(pool('list', '--log', "$dir/x", '--min', 1))[0], 64, 'sizes of a log';
 	is +(pool('list', '--prefix', 'img', "$dir"))[0], 64, 'a prefix without slashes';
-	is +(pool('list', '--base', 'h:80', "$dir"))[0], 64, 'a base that is no URL';
+	is +(pool('list', '--base', 'h:80', "$dir"))[0], 64, 'a base that is not a URL';
 	my ($rc, $out, $err) = pool('list', "$dir/none");
 	is $rc, 1, 'no such directory';
 	like $err, qr/^accel-pool: ".*\/none": No such file or directory$/m, '... is named';

@@ -98,7 +98,7 @@ subtest 'other people\'s files' => sub {
 	put("$dir/mine", 'x');
 	my ($rc, $out, $err) = pool('make', '-s', '1x1x1k', "$dir");
 	is $rc, 73, 'a directory with other files';
-	is $err, "accel-pool: \"$dir\": has other files in it and is no pool; name an empty directory, or use --force\n", '... is refused';
+	is $err, "accel-pool: \"$dir\": has other files in it and is not a pool; name an empty directory, or use --force\n", '... is refused';
 	is_deeply files("$dir"), { mine => 1 }, '... and untouched';
 	is +(pool('remove', "$dir"))[0], 65, '... remove does not take it for a pool';
 	numbers('make', '--force', '-s', '1x2x1k', "$dir");

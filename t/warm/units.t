@@ -33,7 +33,7 @@ subtest 'the line for cron' => sub {
 	open my $lock, '>>', "$dir/accel-warm" or die "lock: $!";
 	flock $lock, LOCK_EX or die "flock: $!";
 	is qx{$loud 2>&1}, '', 'a second run does nothing';
-	is $?, 0, '... and is no error';
+	is $?, 0, '... and is not an error';
 	close $lock;
 	isnt qx{$loud 2>&1}, '', 'the next one works again';
 };

@@ -234,7 +234,7 @@ subtest 'files that come and go do not stop a run' => sub {
 	}
 	kill KILL => $pid;
 	waitpid $pid, 0;
-	is_deeply \@bad, [], 'are no errors';
+	is_deeply \@bad, [], 'are not errors';
 	cmp_ok $seen{files}, '>', 1000, 'what is there is touched';
 	note "$seen{vanished} vanished";
 };

@@ -17,9 +17,9 @@
 #define HEAD (AJP13_HEAD + 1) /* with the type of the message */
 
 struct ajp13 {
-	uint8_t head[HEAD], fixed[2]; /* fixed: the number behind the type */
+	uint8_t head[HEAD], fixed[2]; /* fixed: the number after the type */
 	uint8_t nhead, nfixed;        /* received bytes of these two */
-	uint16_t left;                /* bytes of the message behind its type */
+	uint16_t left;                /* bytes of the message after its type */
 	uint16_t chunk;               /* bytes left of SEND BODY CHUNK */
 	uint16_t credit;              /* bytes of the request's body that may go */
 	bool open;                    /* the request's body has not ended */
@@ -181,7 +181,7 @@ on_headers(struct ajp13 *a, struct reply_head *h, struct text *in, struct proto_
 
 /* ---------------------------------------------------------------- messages */
 
-/* Reads the number behind the type; false: bytes are missing. */
+/* Reads the number after the type; false: bytes are missing. */
 static bool
 number(struct ajp13 *a, size_t size, struct text *in)
 {

@@ -35,7 +35,7 @@ put(struct out *o, struct text name, struct text value)
 	o->value.n = 0;
 }
 
-/* Behind what is written of it already. */
+/* After what is written of it already. */
 static void
 put_last(struct out *o, struct text name, struct text value)
 {
@@ -221,7 +221,7 @@ with_dashes(struct text name, char dst[LONGEST])
 	size_t i;
 
 	if (name.n > LONGEST)
-		name.n = LONGEST; /* no name is so long, but a prefix counts */
+		name.n = LONGEST; /* no name is this long, but a prefix counts */
 	if (memchr(name.p, '_', name.n) == NULL)
 		return (name);
 	for (i = 0; i < name.n; i++)

@@ -28,8 +28,8 @@ typedef void client_field_put(void *arg, struct text name, struct text value);
 int client_fields_write(const struct proxy_request *, const struct fields *index,
     client_field_put *, void *arg);
 /* True for the field index->v[i] of the client that an application may get: header_passes() is
- * true, client_fields_write() does not write it, and it is no claim of an untrusted peer about the
- * client; or the configuration sets it. */
+ * true, client_fields_write() does not write it, and it is not a claim of an untrusted peer about
+ * the client; or the configuration sets it. */
 bool client_field_passes(const struct proxy_request *, const struct fields *index, size_t i);
 
 #endif

@@ -188,7 +188,7 @@ stdout_head(struct fcgi *f, struct reply_head *h, struct text *in, struct proto_
 	}
 	f->in_head = false;
 	f->had_head = true;
-	/* bytes behind the head belong to the body: put them back */
+	/* bytes after the head belong to the body: put them back */
 	f->content = (uint16_t)(f->content + t.n);
 	in->n += (size_t)(end - t.p);
 	in->p = t.p;

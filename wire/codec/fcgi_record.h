@@ -33,7 +33,7 @@ enum record_result {
 	/* The web server aborted the taken request; reply confirms it. */
 	RECORD_ABORT,
 	RECORD_CLOSE, /* send reply, then close */
-	RECORD_BAD,   /* close; bytes behind this one cannot be trusted */
+	RECORD_BAD,   /* close; bytes after this one cannot be trusted */
 };
 
 /* Shared by all connections, and outlives them. */
@@ -77,7 +77,7 @@ bool record_idle(const struct record *);
 GString *record_take(struct record *);
 void record_answered(struct record *);
 
-/* True if these bytes behind a taken request are the end of its body and nothing else: the peer
+/* True if these bytes after a taken request are the end of its body and nothing else: the peer
  * has sent everything. */
 bool record_body_ends(const struct record *, struct text);
 

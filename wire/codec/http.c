@@ -373,7 +373,7 @@ http_eof(void *state, struct proto_event *ev)
 	if (s->phase == P_STREAM)
 		return;
 	if (s->phase <= P_FIELDS)
-		proto_bad(ev, s->interim && s->line == 0 ? "the reply ended behind a 1xx"
+		proto_bad(ev, s->interim && s->line == 0 ? "the reply ended after a 1xx"
 							 : "the reply ended within its head");
 	else
 		proto_bad(ev, s->phase == P_CHUNKS

@@ -88,7 +88,7 @@ struct proxy_reply {
 	int status;             /* if the application sends none: 200, or 302 with a Location */
 	int64_t content_length; /* -1: unknown */
 	bool has_body;          /* false: HEAD, 204 or 304 */
-	/* Status 101: the protocol that the application switched to.  Bytes behind the head do not
+	/* Status 101: the protocol that the application switched to.  Bytes after the head do not
 	 * pass through the codec.  The codec refuses a 101 that the request did not allow. */
 	struct text upgrade;
 	/* End-to-end fields only; control headers are removed, also if they are not allowed. */

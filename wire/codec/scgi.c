@@ -112,7 +112,7 @@ scgi_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 	if (!s->had_head)
 		reply_head(s, h, in, ev);
 	else if (s->left == 0)
-		ev->kind = PROTO_END; /* bytes behind the body are dropped with the socket */
+		ev->kind = PROTO_END; /* bytes after the body are dropped with the socket */
 	else if (in->n > 0)
 		reply_body(s, in, ev);
 }

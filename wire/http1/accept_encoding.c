@@ -46,7 +46,7 @@ accept_encoding_init(struct accept_encoding *a)
 	a->members = 0;
 }
 
-/* "0.5" is 500; at most three digits behind the point.  -1: no weight. */
+/* "0.5" is 500; at most three digits after the point.  -1: no weight. */
 static int
 weight(struct text t)
 {
@@ -137,7 +137,7 @@ accept_encoding_takes(const struct accept_encoding *a, enum coding c)
 	return (q_of(a, c) != 0);
 }
 
-/* Identity counts only if the client names it: "*;q=0.5" is no wish for it. */
+/* Identity counts only if the client names it: "*;q=0.5" is not a wish for it. */
 enum coding
 accept_encoding_pick(const struct accept_encoding *a, const uint8_t *order, unsigned n)
 {

@@ -4,7 +4,7 @@
  * bypass a rule with another spelling:
  *
  *   WWW.Example.ORG   www.example.org        lower case
- *   example.org.      example.org            one dot behind the name is removed
+ *   example.org.      example.org            one dot after the name is removed
  *   example.org:80    example.org            so are the port of the scheme and a colon alone
  *   example.org:0443  example.org:443
  *   [2001:DB8:0::1]   [2001:db8::1]          as the C library prints it

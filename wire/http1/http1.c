@@ -18,7 +18,7 @@
 #include "wire/http1/http1.h"
 #include "wire/http1/scan.h"
 
-#define EMPTY_LINES_MAX 4 /* before a request line; old clients send one behind a body */
+#define EMPTY_LINES_MAX 4 /* before a request line; old clients send one after a body */
 
 /* ---------------------------------------------------------------- known headers */
 

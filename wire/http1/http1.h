@@ -59,7 +59,7 @@ struct http_request {
 	/* As sent; of an absolute-form only the path and query ("/" if none); "*" for OPTIONS. */
 	struct text target;
 	struct text path;  /* target up to '?', still encoded */
-	struct text query; /* the part behind '?', or none */
+	struct text query; /* the part after '?', or none */
 	/* Authority of an absolute-form, else Host, in normal form; the Host field has the same
 	 * value. */
 	struct text host;
@@ -84,7 +84,7 @@ enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
 
 /* Reads one request head from the front of in.  PARSE_DONE: *used bytes belong to it (leading empty
  * lines too).  PARSE_BAD: *status is 400, 414 (line longer than max_head), 417 (unknown Expect),
- * 431, 501 (unknown transfer coding, CONNECT) or 505, *why a short reason; bytes behind it must not
+ * 431, 501 (unknown transfer coding, CONNECT) or 505, *why a short reason; bytes after it must not
  * be read.  PARSE_MORE only while in.n < max_head.  After PARSE_BAD r->line is set if the whole
  * line came; the rest of *r is undefined.  The parser keeps no state: a head in pieces is parsed
  * again from its beginning. */

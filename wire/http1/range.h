@@ -2,7 +2,7 @@
  * is known.  Pure, linear.  ranges_select() in wire/http1/validate.h judges the header for a reply: -1
  * (416, unsatisfiable) if no range has a byte of the file.
  *
- * Units    bytes.  A number that is too large counts as infinite: no file has so many bytes.
+ * Units    bytes.  A number that is too large counts as infinite: no file has this many bytes.
  */
 #ifndef WIRE_RANGE_H
 #define WIRE_RANGE_H
@@ -16,7 +16,7 @@
 #define RANGE_PARTS 4u         /* of a range_set: what is made warm */
 
 struct range_part {
-	/* first byte, and the byte behind the last; UINT64_MAX: the end of the file */
+	/* first byte, and the byte after the last; UINT64_MAX: the end of the file */
 	uint64_t from, to;
 };
 

@@ -10,7 +10,7 @@ struct seen {
 	const char *why; /* NULL: no fault yet */
 };
 
-/* The line at *p without its end, and *p behind it.  False: it is not complete. */
+/* The line at *p without its end, and *p past it.  False: it is not complete. */
 static bool
 line_next(const char **p, const char *end, struct text *line, const char **why)
 {

@@ -16,7 +16,7 @@ skip(const char *p, const char *end, unsigned what)
 	return (p);
 }
 
-/* The two long runs of a head, sixteen bytes per step.  Never reads behind end. */
+/* The two long runs of a head, sixteen bytes per step.  Never reads past end. */
 #ifdef __SSE2__
 static inline const char *
 skip_target(const char *p, const char *end)

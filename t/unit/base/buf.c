@@ -107,7 +107,7 @@ static const struct {
 	    "a%C2%9B31m%9B%E2%80%AEb", "\"a\\u009b31m" FFFD "\\u202eb\"" },
 };
 
-/* Bytes that are no UTF-8: cut short, overlong, a surrogate, above U+10FFFF. */
+/* Bytes that are not UTF-8: cut short, overlong, a surrogate, above U+10FFFF. */
 static const struct {
 	struct text in;
 	const char *json;

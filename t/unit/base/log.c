@@ -16,7 +16,7 @@ keep_line(void *arg, struct text line)
 	g_string_append_len(arg, line.p, (gssize)line.n);
 }
 
-/* Behind "ts=SECONDS.MICROS ", whose form is checked here. */
+/* After "ts=SECONDS.MICROS ", whose form is checked here. */
 static const char *
 behind_stamp(const char *line)
 {

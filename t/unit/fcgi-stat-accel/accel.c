@@ -188,7 +188,7 @@ TEST("/accel/path/question")
 	check_path(&auth_conf, PARAMS(ROOT, uri, name, "SCRIPT_FILENAME=/alias/a"), 0, "/alias/a");
 	check_path(&auth_conf, PARAMS(warm), -EPERM, "");
 	check_path(&auth_conf, PARAMS(uri), -EPERM, "");
-	/* a name of the file is better: behind a rewrite the client's is another one */
+	/* a name of the file is better: after a rewrite the client's is another one */
 	check_path(&auth_conf, PARAMS(ROOT, uri, "SCRIPT_NAME=/new"), 0, "/srv/www/new");
 	check_path(&auth_conf, PARAMS(ROOT, uri, "PATH_INFO=/new"), 0, "/srv/www/new");
 	/* no subrequest: the name of a file */
@@ -489,7 +489,7 @@ TEST("/accel/reply/directory-without-slash")
 	check_index("/d/", "/srv/d", NULL);
 	check_index("/d/?x", "/srv/d", NULL);
 	check_index("/", "/srv", NULL);
-	check_index("/d", "/srv/d/", NULL); /* the server has written a slash behind it */
+	check_index("/d", "/srv/d/", NULL); /* the server has written a slash after it */
 	check_index("/\\evil.example", "/srv/d", NULL);
 	check_index("/d\r\nX: y", "/srv/d", NULL);
 	check_index("http://h/d", "/srv/d", NULL);

@@ -154,7 +154,7 @@ TEST("/conn/values-that-are-not-read")
 		put_record(s, 9, 0, "", 0);
 		receive(s);
 	}
-	g_assert_cmpuint(n, ==, 2); /* one is being sent, one comes behind it */
+	g_assert_cmpuint(n, ==, 2); /* one is being sent, one comes after it */
 	assert_heard("values values ");
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
 	found(0);

@@ -1,4 +1,4 @@
-/* The file in a name that goes on behind it. */
+/* The file in a name that goes on after it. */
 #include "fcgi-stat-accel/path_info.h"
 #include "t/unit/test.h"
 
@@ -76,7 +76,7 @@ TEST("/path_info/ends")
 		g_assert_false(path_info_next(&s, name, &(struct warm_found){ .err = errs[i] }));
 		g_assert_cmpuint(s.at, ==, 0);
 	}
-	/* all of it is behind a file that is gone now */
+	/* all of it is after a file that is gone now */
 	g_assert_true(path_info_next(&s, name, &(struct warm_found){ .err = -ENOTDIR }));
 	g_assert_cmpuint(s.at, ==, 2);
 	g_assert_false(path_info_next(&s, name, &(struct warm_found){ .err = -ENOTDIR }));

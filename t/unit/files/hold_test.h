@@ -13,7 +13,7 @@
 static struct io *io;
 static struct counters counters;
 static struct file_cache *cache;
-static unsigned opened; /* descriptors handed out: FIRST_FD and those behind it */
+static unsigned opened; /* descriptors handed out: FIRST_FD and those after it */
 
 #define FIRST_FD 500
 
@@ -116,7 +116,7 @@ ask_in(struct file_scope *sc, struct look *l, const char *path)
 	struct file_entry *e;
 
 	*l = (struct look){ .wait.done = look_done, .asked_ns = io_now(io) };
-	snprintf(with_tail, sizeof(with_tail), "%sXXX", path); /* no NUL behind it */
+	snprintf(with_tail, sizeof(with_tail), "%sXXX", path); /* no NUL after it */
 	e = file_lookup(cache, sc, (struct text){ with_tail, strlen(path) }, &l->wait);
 	if (e != NULL)
 		note(l, e);

@@ -240,7 +240,7 @@ TEST("/order/brief-files-starve-no-other")
 
 /* ---------------------------------------------------------------- how many windows */
 
-/* The disk took so long for the oldest window. */
+/* The disk took this long for the oldest window. */
 static void
 serve_in(uint64_t ms)
 {
@@ -375,7 +375,7 @@ TEST("/order/answer-at-the-turn")
 	g_assert_cmpuint(file[0].begun + flying(0), ==, 40);
 	while (file[0].begun < 40)
 		disk_serve();
-	g_assert_cmpuint(file[0].begun + flying(0), ==, 40); /* the rest is behind the others */
+	g_assert_cmpuint(file[0].begun + flying(0), ==, 40); /* the rest is after the others */
 	while (file[1].begun < 40)
 		disk_serve();
 	g_assert_true(nth_window(0)->spare);

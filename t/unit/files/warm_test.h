@@ -150,7 +150,7 @@ warm_up(void)
 	g_assert_cmpint(warm_new(&conf, io, &counters, &stages, &wm, &bad), ==, 0);
 }
 
-/* A real loop, so many threads of each kind. */
+/* A real loop, this many threads of each kind. */
 static void G_GNUC_UNUSED
 loop_up(guint threads)
 {

@@ -29,7 +29,7 @@ finish_window(uint64_t off, int64_t res)
 	sim_run(io);
 }
 
-/* As a thread would: so long, and so much of it read on the way. */
+/* As a thread would: this long, and so much of it read on the way. */
 static void
 opened(const char *tail, uint64_t size, uint32_t first)
 {
@@ -165,7 +165,7 @@ TEST("/warm/parts")
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 
-	/* More than --warm: the rest behind the answer, up to the end of the part. */
+	/* More than --warm: the rest after the answer, up to the end of the part. */
 	g_assert_false(ask_parts(&b, "/b",
 	    (struct range_set){ 2, { { WINDOW, 2 * WINDOW }, { 20 * WINDOW, 40 * WINDOW } } }));
 	opened("b", 100 * WINDOW, 0);
@@ -207,7 +207,7 @@ TEST("/warm/window-fails")
 	down();
 }
 
-/* ---------------------------------------------------------------- behind */
+/* ---------------------------------------------------------------- after */
 
 TEST("/warm/behind")
 {

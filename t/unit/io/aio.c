@@ -44,7 +44,7 @@ io_submit(io_context_t ctx, long n, struct iocb **cb)
 	return ((int)(n < 0 ? -errno : n));
 }
 
-static unsigned refuse_reads; /* so many reads of the kernel fail from now on */
+static unsigned refuse_reads; /* this many reads of the kernel fail from now on */
 
 int
 io_getevents(io_context_t ctx, long min, long max, struct io_event *ev, struct timespec *limit)

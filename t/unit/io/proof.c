@@ -80,7 +80,7 @@ TEST("/proof/longer")
 		expect(0);
 		g_assert_cmpuint(proof.size, ==, SIZE + i * 4 + 4);
 	}
-	put(SIZE, "MORE"); /* behind what was promised */
+	put(SIZE, "MORE"); /* after what was promised */
 	expect(0);
 	g_assert_cmpuint(io->counters->file_grew, ==, 4);
 	g_assert_cmpint(io_file_look(f), ==, -ETXTBSY); /* as strict as ever */

@@ -63,7 +63,7 @@ struct world {
 	uint64_t seed, rng;
 	unsigned step;
 	unsigned hurry;  /* ms that pass at most between two events */
-	unsigned faults; /* each kind of fault is so many times rarer */
+	unsigned faults; /* each kind of fault is this many times rarer */
 	bool trace;
 	struct proxy_conf conf;
 	struct upstream *up;

@@ -139,7 +139,7 @@ TEST("/ajp13/lengths that lie")
 	CHECK("H200 bad", OK "AB\0\5\3\377\377a\0");    /* much longer */
 	CHECK(" bad", "AB\0\7\4\0\310\0\0\0\0");        /* the count is cut */
 	CHECK(" bad", "AB\0\11\4\0\310\0\0\0\0\0\0");   /* a byte too many */
-	CHECK(" bad", "AB\0\10\4\0\310\0\1\0\0\0");     /* no NUL behind the reason */
+	CHECK(" bad", "AB\0\10\4\0\310\0\1\0\0\0");     /* no NUL after the reason */
 	CHECK(" bad", "AB\0\10\4\0\310\377\376\0\0\0"); /* a reason longer than the message */
 	CHECK(" bad", "AB\0\10\4\0\310\0\0\0\0\1");     /* one field, and none is there */
 	CHECK(" bad", "AB\0\12\4\0\310\0\0\0\377\377\240\1");

@@ -15,7 +15,7 @@ static const struct {
 	{ TEXT("Basic am9lOmE6Yg=="), AUTHORIZATION_BASIC, "joe", "a:b" },
 	{ TEXT("Basic am9lOg=="), AUTHORIZATION_BASIC, "joe", "" },
 	{ TEXT("Basic am9lOg="), AUTHORIZATION_BAD, NULL, NULL },
-	{ TEXT("Basic am9lOh=="), AUTHORIZATION_BAD, NULL, NULL }, /* bits behind the end */
+	{ TEXT("Basic am9lOh=="), AUTHORIZATION_BAD, NULL, NULL }, /* bits after the end */
 	{ TEXT("Basic am9l"), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Basic OnB3"), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Basic ===="), AUTHORIZATION_BAD, NULL, NULL },

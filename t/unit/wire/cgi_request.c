@@ -59,7 +59,7 @@ TEST("/cgi_request/streams")
 TEST("/cgi_request/refused")
 {
 	check(TEXT(BEGIN PARAM PARAMS END END), "PE!"); /* nothing follows the end */
-	check(TEXT(BEGIN PARAM PARAMS PARAM), "P!");    /* params behind their end */
+	check(TEXT(BEGIN PARAM PARAMS PARAM), "P!");    /* params after their end */
 	check(TEXT(BEGIN END), "!");                    /* a body before them */
 	check(TEXT(PARAM), "!");
 	check(TEXT(BEGIN BEGIN), "!");

@@ -43,7 +43,7 @@ check(const struct row *v, size_t n, void (*read)(struct forwarded_walk *, struc
 
 	for (i = 0; i < n; i++) {
 		w = (struct forwarded_walk){ .trusts = trusts };
-		exact = g_memdup2(v[i].line, strlen(v[i].line)); /* a read behind it is found */
+		exact = g_memdup2(v[i].line, strlen(v[i].line)); /* a read past it is found */
 		read(&w, (struct text){ exact, strlen(v[i].line) });
 		if (!is(&w, v[i].addr, v[i].port) || w.found.scheme != v[i].scheme)
 			g_error("%s: port %u scheme %d", v[i].line, w.found.port, w.found.scheme);

@@ -11,7 +11,7 @@ static const struct proto *const http = &proto_http;
 static const char *method = "GET";
 static bool asks_upgrade, closes;
 
-/* proto_http behind a request: how a reply is read depends on it. */
+/* proto_http after a request: how a reply is read depends on it. */
 static void
 asked_reply(void *state, struct reply_head *h, struct text *in, struct buf *none,
     struct proto_event *ev)

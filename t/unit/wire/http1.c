@@ -22,7 +22,7 @@ tell_request(const struct http_request *r)
 	    r->nheaders));
 }
 
-/* Behind the first empty line that is not in front. */
+/* After the first empty line that is not in front. */
 static size_t
 head_length(const char *p)
 {
@@ -70,7 +70,7 @@ parse(const char *p, size_t n, size_t max_head)
 	return (told);
 }
 
-/* Every prefix gives "more" until one gives the answer, and no byte behind that changes it. */
+/* Every prefix gives "more" until one gives the answer, and no byte after that changes it. */
 static void
 check_row(const struct row *row, size_t max_head)
 {

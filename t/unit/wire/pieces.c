@@ -51,7 +51,7 @@ TEST("/pieces/values")
 
 	for (i = 0; i < G_N_ELEMENTS(values); i++) {
 		size_t len = strlen(values[i].value);
-		char *heap = malloc(len + 1); /* reads behind it are noticed by sanitizers */
+		char *heap = malloc(len + 1); /* reads past it are noticed by sanitizers */
 
 		memcpy(heap, values[i].value, len);
 		n = pieces_read((struct text){ heap, len }, v);

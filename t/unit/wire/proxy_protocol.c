@@ -31,7 +31,7 @@ check(const struct row *r)
 	char *exact;
 
 	for (n = 0; n <= r->n && res == PARSE_MORE; n++) {
-		exact = g_memdup2(r->bytes, n); /* a read behind it is found */
+		exact = g_memdup2(r->bytes, n); /* a read past it is found */
 		res = proxy_header_read((struct text){ exact, n }, &h, &used, &why);
 		g_free(exact);
 		first = n;
