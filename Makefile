@@ -124,7 +124,7 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $B/obj/t/unit/test.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
-# Its own malloc() stands behind that of the server.
+# Its own malloc() wraps the malloc() of the server.
 $B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)

@@ -4,7 +4,7 @@ local r = lighty.r
 local now = lighty.c.time()
 local seen = _G.seen            -- of this process; other globals end with the request
 if not seen or seen.second ~= now then
-	seen = { second = now, warm = {}, room = 1000000 }      -- so many bytes of names in a second; beyond them each request asks
+	seen = { second = now, warm = {}, room = 1000000 }      -- this many bytes of names in a second; beyond them each request asks
 	_G.seen = seen
 end
 

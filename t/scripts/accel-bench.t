@@ -111,7 +111,7 @@ subtest 'a kept log has a line for each request' => sub {
 
 subtest 'load' => sub {
 	is join(' ', Accel::Bench::load_args({ concurrency => 5, timeout => 4, seconds => 2.5, storage => 'slowfs:2' }, { list => 'l', at_most => 7 })),
-	    '-c 5 --silence 4 -u l -n 7 -d 10', 'so many files, and an end';
+	    '-c 5 --silence 4 -u l -n 7 -d 10', 'this many files, and an end';
 	is join(' ', Accel::Bench::load_args({ concurrency => 5, timeout => 4, seconds => 2, storage => 'hot' }, { list => 'l', count => 7 })), '-c 5 --silence 4 -u l -d 2', 'by the clock';
 	is join(' ', Accel::Bench::load_args({ concurrency => 5, timeout => 4, seconds => 2, storage => 'evict' }, { list => 'l', count => 7 })), '-c 5 --silence 4 -u l -n 7 -d 2', 'each file once';
 };

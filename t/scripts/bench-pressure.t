@@ -27,7 +27,7 @@ subtest 'what a trace says' => sub {
 		return Test::Sleeps::_parsed({ tids => [7, 8], begin => 10, end => 12, asleep => $asleep }, $fh);
 	};
 	my $idle = $seen->({}, $switch->(10.1, 7, 'S', 0), $wake->(11.9, 7), $switch->(11.95, 0, 'R', 7));
-	is_deeply [map { 0 + sprintf '%.3f', $_ } @$idle{qw(slept_ms call_ms ready_ms)}], [0, 0, 50], 'waiting for events is no sleep; waiting for a processor is counted apart';
+	is_deeply [map { 0 + sprintf '%.3f', $_ } @$idle{qw(slept_ms call_ms ready_ms)}], [0, 0, 50], 'waiting for events is not sleep; waiting for a processor is counted apart';
 	my $disk = $seen->({}, $event->(7, 10.1, 'sys_enter: NR 40 (5, 6, 0, 0, 0, 0)'), $switch->(10.2, 7, 'D', 0), $wake->(10.6, 7), $switch->(10.7, 0, 'R', 7),
 		$event->(7, 10.8, 'sys_exit: NR 40 = 100'), $switch->(10.9, 3, 'D', 4), $wake->(11.9, 3));
 	is_deeply [map { /\d/ ? 0 + sprintf '%.3f', $_ : $_ } @$disk{qw(slept_ms slept_in call_ms call sleeps)}], [400, 'sendfile', 700, 'sendfile', 1],

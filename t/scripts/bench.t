@@ -70,7 +70,7 @@ subtest 'each name is cold' => sub {
 	is $other->{reads}, 2 * $first->{reads}, 'and read as often as the first';
 };
 
-# scripts/bench for so long with these arguments: what it printed and its JSON.
+# scripts/bench for this long with these arguments: what it printed and its JSON.
 sub bench_for {
 	my ($seconds, @args) = @_;
 	my $json = File::Temp->new;

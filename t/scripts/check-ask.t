@@ -51,7 +51,7 @@ sub answering ($how) {
 END { if (@children) { local $?; kill TERM => @children; waitpid $_, 0 for @children } }
 
 says('no socket', verdict("unix:$run/none.sock"), 1, 'no', qr/there is no socket \Q$run\E\/none\.sock/);
-says('a file', verdict('unix:' . write_file('file', 'x')), 1, 'no', qr/is no socket/);
+says('a file', verdict('unix:' . write_file('file', 'x')), 1, 'no', qr/is not a socket/);
 my $left = IO::Socket::UNIX->new(Local => "$run/left.sock", Listen => 1);
 close $left;
 says('a socket without a process', verdict("unix:$run/left.sock"), 1, 'no', qr/left from a process that has ended/);

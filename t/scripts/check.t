@@ -30,7 +30,7 @@ for my $server (sort keys %LOOP) {
 	$refused->('a line of 8 million letters', "# x\n$list[0]" . $list[1] x (8_000_000 / length $list[1]) . $list[2], $server eq 'apache' ? 'grows' : 'words', 2);
 	my $long = 'x' x 900_000;
 	my (undef, $read) = run($check, $server, write_file('loop.conf', $server eq 'nginx' ? "a \"$long\" '$long' $long;\nb \"" : $server eq 'apache' ? "A \"$long\"\nB \"" : "a = \"$long\"\nb = \""));
-	like $read, qr/\Aaccel-check: \S+:2: a quote.*\n\z/, "$server: a word of a million letters is no trouble";
+	like $read, qr/\Aaccel-check: \S+:2: a quote.*\n\z/, "$server: a word of a million letters is not a problem";
 	my $grow = $server eq 'apache' ? "Define A0 aaaaaaaaaa\n" . join('', map { "Define A$_ \"" . "\${A@{[$_ - 1]}}" x 10 . "\"\n" } 1 .. 20)
 		: "var.a = \"aaaaaaaaaa\"\n" . "var.a = a + a + a + a + a + a + a + a + a + a\n" x 20;
 	$refused->('a value that doubles', $grow, 'grows', qr/[67]/) if $server ne 'nginx';    # nginx has no such thing

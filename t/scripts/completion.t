@@ -36,7 +36,7 @@ for my $path (@programs) {
 	};
 }
 
-is_deeply [offered('accel-server', '--manual', '=', 'pro')], [qw(program program-roff)], 'the words of an option, behind =';
+is_deeply [offered('accel-server', '--manual', '=', 'pro')], [qw(program program-roff)], 'the words of an option, after =';
 is_deeply [offered('accel-warm', '--manual', '')], [qw(text roff)], '... or as a word of its own';
 my %values = (
 	'fcgi-stat-accel' => [

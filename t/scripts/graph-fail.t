@@ -54,7 +54,7 @@ subtest 'the ratio of two logs' => sub {
 	is +($run->('ratio.cold.stat-queue.p50>2'))[0], 0, 'not more than twice';
 };
 
-subtest 'a limit that cannot be judged is no success' => sub {
+subtest 'a limit that cannot be judged is not a success' => sub {
 	my ($status, $out, $err) = graph(qw(--no-charts --fail-if cold.p99>1s), spew('classic.log', @CLASSIC));
 	is $status, 65, 'no request is known to be cold: 65';
 	like $err, qr/no request to judge by/, 'and why';

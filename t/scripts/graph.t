@@ -93,7 +93,7 @@ sub load_changes (@pairs) {
 	} 0 .. 11;
 }
 
-subtest 'a saturated disk is no lack of threads' => sub {
+subtest 'a saturated disk is not a lack of threads' => sub {
 	my $disk = qr/the disk is the limit: \d[\d.]* jobs at a time brought (?:19|2\d)[\d.]* requests a second, and 1\d[\d.]* brought (?:19|2\d)[\d.]*, so more threads only make each request slower/;
 	like table(load_changes([2, 20], [16, 20]))->{advice}, $disk, 'eight times the jobs bring nothing';
 	my $rises = table(load_changes([2, 20], [8, 80]))->{advice};

@@ -38,12 +38,12 @@ subtest 'changes' => sub {
 	is_deeply made_of("\tx = a <= b ? c >> 1 : d;"), ["comparison off by one: \tx = a < b ? c >> 1 : d;"], 'a comparison; a shift is none';
 	is_deeply made_of("\t\treturn (-EINVAL);"), ["error swallowed: \t\treturn (0);"], 'an error';
 	is_deeply made_of("\t\treturn (false);"), ["error swallowed: \t\treturn (true);"], 'a refusal';
-	is_deeply made_of("\treturn (EX_OK);"), [], 'success is no error';
+	is_deeply made_of("\treturn (EX_OK);"), [], 'success is not an error';
 	is_deeply made_of("\t(void)f(a, g(b)); /* why */"), ["call dropped: \t; /* why */"], 'a call';
 	is_deeply made_of("\tfree(a);"), [], 'a leak is for sanitizers';
 	is_deeply made_of("\tlog_event(a, b);"), [], 'a line of a log is text';
 	is_deeply made_of('#include "a.h" /* f(1); */'), [], 'an include';
-	is_deeply made_of("int f(int);"), [], 'a declaration is no call';
+	is_deeply made_of("int f(int);"), [], 'a declaration is not a call';
 	is_deeply made_of('#define ROOM (4 * 1024) /* bytes */'), ['limit doubled: #define ROOM (2 * (4 * 1024)) /* bytes */'], 'a limit';
 	is_deeply made_of('#define NONE 0'), [], 'twice nothing is nothing';
 	is_deeply made_of("\tfd = open(p, O_RDWR | O_CLOEXEC);"),

@@ -25,7 +25,7 @@ subtest 'doc/RESULTS.md is made of its template' => sub {
 	is $text, $results, 'nothing was written into it by hand';
 };
 
-# A figure of a measurement that README.md or a document without tables names in a sentence: a number with one of these units.  What is no measurement: settings and
+# A figure of a measurement that README.md or a document without tables names in a sentence: a number with one of these units.  What is not a measurement: settings and
 # facts, which stand in code or have other units.
 subtest 'sentences of the documents name no other figures' => sub {
 	my $prose = join "\n", $readme, map { slurp("$root/doc/$_.md") } qw(accelerator production server);

@@ -19,7 +19,7 @@ sub normal () {
 	return $sum;
 }
 
-# Busy spindles when so many threads wait, each for any of them.
+# Busy spindles when this many threads wait, each for any of them.
 sub busy ($spindles, $threads) { return $spindles * (1 - (1 - 1 / $spindles)**$threads) }
 
 my @counts = (1, 2, 4, 8, 16, 32, 64);
@@ -80,7 +80,7 @@ sub search ($model, $noise, $seed, %arg) {
 	return ($found, $model->{yields}->($found->{chosen})->{throughput} / $best, $found->{seconds} / $full);
 }
 
-# Of all seeds, so many end within 5 % of the best. Where the present setting is 9 % below the best (7 spindles) and one measurement
+# Of all seeds, this many end within 5 % of the best. Where the present setting is 9 % below the best (7 spindles) and one measurement
 # is 10 % off, a fifth of the time cannot show it: then the present setting stays. Large pieces with few threads are a cliff.
 my %LEAST = (0.03 => 0.95, 0.1 => 0.8);
 my %LEAST_OF = ('7 spindles' => { 0.03 => 0.75, 0.1 => 0 }, 'an interaction' => { 0.03 => 0.55, 0.1 => 0.45 }, 'too many threads hurt' => { 0.1 => 0.6 });

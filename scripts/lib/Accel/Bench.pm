@@ -19,10 +19,10 @@ Accel::Bench - measures servers: one cell, or a matrix of cells in interleaved r
 
 C<server> (L<Accel::Bench::Servers>), C<backend> (of accel; part of the name otherwise), C<storage> and C<files> (L<Accel::Bench::Storage>), C<concurrency>
 (100), C<stat_threads>, C<read_threads>, C<read_ahead> (server.network-chunk-size, bytes), C<noatime>, C<accel> (none, tcp or unix: fcgi-stat-accel in
-front), C<accel_threads>, C<workers> (1), C<timeout> (60 s without a byte), C<seconds>, C<fetches> (the cell ends after so many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
+front), C<accel_threads>, C<workers> (1), C<timeout> (60 s without a byte), C<seconds>, C<fetches> (the cell ends after this many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
 the configuration), C<lookup_ms>, C<read_ms> of slow disks, C<atime> (ext4 writes access times). Keys with another name are kept and shown, for example C<label>.
 
-On a slow disk a cell of files up to 1 MiB ends after so many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
+On a slow disk a cell of files up to 1 MiB ends after as many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
 read 64 files deliver in bursts, and a clock would cut such a burst anywhere. Larger files are cut by the clock, and their requests_per_s are bytes per
 second over the size.
 

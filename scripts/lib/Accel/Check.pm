@@ -14,7 +14,7 @@ use File::Glob     qw(bsd_glob GLOB_QUOTE);
 our @EXPORT_OK = qw(check_words slurp unreadable include_files within mounted_on slow_kind is_page page_not_asked);
 
 use constant {
-	MAX_FILE  => 8 << 20,     # bytes: what is larger is no configuration
+	MAX_FILE  => 8 << 20,     # bytes: what is larger is not a configuration
 	MAX_TOTAL => 32 << 20,    # bytes of all files together
 	MAX_DEPTH => 32,          # includes in includes
 	MAX_FILES => 10_000,
@@ -37,11 +37,11 @@ sub slurp ($state, $file, $from = undef) {
 	unreadable($at, $nr, "'$file' includes itself") if grep { $_ eq $real } @$stack;
 	unreadable($at, $nr, 'more than ' . MAX_DEPTH . ' includes in each other') if @$stack >= MAX_DEPTH;
 	unreadable($at, $nr, "'$file' is a directory") if -d $file;
-	unreadable($at, $nr, "'$file' is no regular file") if -e _ && !-f _;
+	unreadable($at, $nr, "'$file' is not a regular file") if -e _ && !-f _;
 	open my $fh, '<:raw', $file or unreadable($at, $nr, "cannot read '$file': $!");
 	my $text = '';
 	read($fh, $text, MAX_FILE + 1) // unreadable($at, $nr, "cannot read '$file': $!");
-	unreadable($file, 1, 'larger than ' . (MAX_FILE >> 20) . ' MiB, that is no configuration') if length $text > MAX_FILE;
+	unreadable($file, 1, 'larger than ' . (MAX_FILE >> 20) . ' MiB, that is not a configuration') if length $text > MAX_FILE;
 	$state->{total} += length $text;
 	unreadable($at, $nr, 'more than ' . (MAX_TOTAL >> 20) . ' MiB with everything it includes') if $state->{total} > MAX_TOTAL;
 	my $nul = index $text, "\0";

@@ -8,7 +8,7 @@ Accel::Command - what all programs of the kit share: the command line, messages,
 
     use Accel::Command qw(fail options usage EX_NOINPUT);
     my %opt = (seconds => 2);
-    options(\%opt, \@args, 'seconds=s', 'json');        # words that are no options stay in @args
+    options(\%opt, \@args, 'seconds=s', 'json');        # words that are not options stay in @args
     usage('one file at a time') if @args > 1;
     open my $fh, '<', $args[0] or fail(EX_NOINPUT, "$args[0]: $!");
 

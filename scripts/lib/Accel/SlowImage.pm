@@ -94,7 +94,7 @@ sub _try ($class, $type) {
 
 # ---------------------------------------------------------------- the image
 
-# { type => ..., file => ... } for start(). $fill->(mount point) puts in so many files, so many bytes in all.
+# { type => ..., file => ... } for start(). $fill->(mount point) puts in this many files, this many bytes in all.
 sub make ($class, %arg) {
 	my ($type, $file) = @arg{qw(type file)};
 	my $files = 64 + ($arg{files} // 0);

@@ -35,7 +35,7 @@ Look-ups, getattrs, opens and reads are not answered any more; the second keeps 
 
 =item hang_after(OFFSET, [PATTERN])
 
-Only reads at or behind OFFSET hang.
+Only reads at or after OFFSET hang.
 
 =item fail(ERRNO, [PATTERN]), fail_after(OFFSET, ERRNO, [PATTERN])
 

@@ -36,7 +36,7 @@ sub version () { return slurp("$top/Makefile") =~ /^VERSION := (\S+)/m ? $1 : di
 # Why it cannot work here, or ''.
 sub unusable () {
 	return 'only root can make a Debian' if $> != 0;
-	return 'no apt-get: this is no Debian' if !find_program('apt-get');
+	return 'no apt-get: this is not a Debian' if !find_program('apt-get');
 	return '';
 }
 

@@ -37,7 +37,7 @@ use Accel::Util qw(program);
 
 my %size = ('1k' => 1024, '10k' => 10_240, '100k' => 102_400, '10m' => 10_485_760);
 
-# A run during which others used more than so many percent of a core is repeated; at most so often.
+# A run during which others used more than this many percent of a core is repeated; at most this often.
 my ($quiet, $tries) = (15, 3);
 # Seconds that the connections of a crowd need until all have asked.
 my $settle = 0.5;

@@ -168,7 +168,7 @@ sub with_server ($self, $kind, $disk, $code) {
 	return $result;
 }
 
-# MB/s, requests/s, latencies in us, and us of CPU per request (of accel_cpu those of the accelerator in front), for so many
+# MB/s, requests/s, latencies in us, and us of CPU per request (of accel_cpu those of the accelerator in front), for this many
 # cold files, of 100 kB unless list is "large". What the disk was asked for comes as look-ups, opens and reads for each file.
 sub fetch_each_once ($self, $kind, $disk, %arg) {
 	my $list = $arg{list} // 'small';
@@ -221,7 +221,7 @@ sub ideal_seconds ($disk, $files, $kind = undef) {
 	return $files * ($lookups * ($disk->{lookup_ms} // 0) + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
-# So many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
+# This many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
 # ones enough for 16 clients.
 sub files_for ($disk, $seconds, $kind = undef) {
 	my ($least, $most) = ($kind // 'small') eq 'small' ? (2 * $apart, $names{small}[0]) : (16, $names{large}[0]);

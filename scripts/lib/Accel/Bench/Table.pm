@@ -67,7 +67,7 @@ sub widths (@lines) {
 	return map { my $i = $_; max map { length $_->[$i] } @lines } 0 .. $#{ $lines[0] };
 }
 
-# A word above the first column behind the bar.
+# A word above the first column after the bar.
 sub before_bar ($word, $lines) {
 	my @width = widths(@$lines);
 	my ($bar) = grep { $lines->[0][$_] eq '|' } 0 .. $#width;

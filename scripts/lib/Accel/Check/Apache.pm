@@ -59,7 +59,7 @@ sub check ($opt, $file) {
 		$opt->{report}->root($_, where($server)) for @dirs;
 		check_accel($opt, $tree, $server, $dir, $root // $server);
 		Accel::Check::ApachePlaces::note($opt, $tree, $server, @dirs);
-		# What "ProxyPass /hot/ !" takes out is in memory, or is no file.
+		# What "ProxyPass /hot/ !" takes out is in memory, or is not a file.
 		my $proxied = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
 		check_directory($opt, $tree, $server, $_, $proxied) for @dirs, sections_in($tree, $server, @dirs);
 	}

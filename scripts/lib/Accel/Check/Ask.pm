@@ -69,7 +69,7 @@ sub no_connection ($address, $user, $errno, $why) {
 		return { state => 'dead', why => $why } if is_user($user);
 		return { state => 'unknown', why => "$why; root, or the user of the web server, can ask" };
 	}
-	return { state => 'dead', why => -e $address && !-S _ ? "$address is no socket" : "nobody listens at $address" . ($address =~ m{^/} ? ': the socket is left from a process that has ended' : '') }
+	return { state => 'dead', why => -e $address && !-S _ ? "$address is not a socket" : "nobody listens at $address" . ($address =~ m{^/} ? ': the socket is left from a process that has ended' : '') }
 		if $errno == ECONNREFUSED;
 	return { state => 'dead', why => 'its queue is full of connections that nobody takes: the program there hangs' } if $errno == EAGAIN;
 	return { state => 'dead', why => "cannot connect: " . ($errno ? POSIX::strerror($errno) : $why) };

@@ -51,7 +51,7 @@ sub root_of ($opt, $scope) {
 
 # ---------------------------------------------------------------- fastcgi.server
 
-# The hosts of a fastcgi.server: { key, line, conf } with conf a hash; what is no list of lists is left alone.
+# The hosts of a fastcgi.server: { key, line, conf } with conf a hash; what is not a list of lists is left alone.
 sub hosts ($list) {
 	my @all;
 	for my $entry (ref $list ? @$list : ()) {

@@ -262,7 +262,7 @@ sub told_by_set ($block, $target) {
 
 sub name_snippets ($server, $block, $target) {
 	my $param = (params($target)->{WARM_PATH} // [])->[1];
-	return { advice => 'Above the "rewrite ... break", write a "set" with the new name: nginx runs no "set" behind it.' }
+	return { advice => 'Above the "rewrite ... break", write a "set" with the new name: nginx runs no "set" after it.' }
 		if grep { ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
 	return { replace => $param, in => 'instead of this line', text => Accel::Lines::nginx_names() }
 		if $param && !defined told_variable($target) && $param->{parent} == $target && !needs_set($server, $block);
@@ -304,7 +304,7 @@ sub check_set ($report, $server, $block, $var, $target) {
 		{ replace => $set, in => 'instead of this line', text => $text }) if $wrong;
 	my ($late) = grep { $_->{line} > $set->{line} && ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
 	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} changes the name later",
-		{ advice => 'Write the "set" with the new name above the "rewrite": nginx runs no "set" behind "break".' }) if $late;
+		{ advice => 'Write the "set" with the new name above the "rewrite": nginx runs no "set" after "break".' }) if $late;
 	return $wrong || $late;
 }
 

@@ -84,7 +84,7 @@ sub facts_list ($model) {
 
 sub seconds ($span) { return sprintf $span < 100 ? '%.4g' : '%.0f', $span }
 
-# Where a benchmark ran.  What drew the page is no fact about a log, which may come from elsewhere.
+# Where a benchmark ran.  What drew the page is not a fact about a log, which may come from elsewhere.
 sub machine_facts ($machine) {
 	my %fact = map { $_ => text_of($machine->{$_}) } grep { defined $machine->{$_} && !ref $machine->{$_} } keys %{ $machine // {} };
 	my ($system, $kernel, $cpu, $cores, $memory, $versions) = delete @fact{qw(system kernel cpu cores memory_mb versions)};

@@ -15,7 +15,7 @@ use constant {
 	CELLS  => 120,                   # of the grid, each way
 	LETTER => 0.0165, LINE => 0.075,    # parts of a plot: the small pictures of a page have the largest letters
 	TRIES  => 80,                    # points of a line
-	NAME   => 25,                    # a cell of another name counts as so many of a line
+	NAME   => 25,                    # a cell of another name counts as this many of a line
 };
 
 # Returns labels for a panel; the series then need no place in the key.

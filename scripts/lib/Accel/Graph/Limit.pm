@@ -50,7 +50,7 @@ sub check_unit ($limit, $bad) {
 	$bad->("$metric is not of a stage") if $limit->{stage} ne 'total';
 	$bad->("$metric has no ratio") if $limit->{ratio};
 	$bad->("$metric is of all requests") if $metric =~ m/\A(?:rejected|rate)\z/ && $limit->{class} ne 'all';
-	return $unit eq '' || $unit eq '%' && $metric eq 'over' || $bad->("'$unit' is no unit of $metric");
+	return $unit eq '' || $unit eq '%' && $metric eq 'over' || $bad->("'$unit' is not a unit of $metric");
 }
 
 # The sentences of the limits that do not hold.

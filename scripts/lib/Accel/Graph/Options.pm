@@ -45,7 +45,7 @@ sub check_output ($opt) {
 }
 
 sub check_inputs ($opt, @logs) {
-	$opt->{give_up_us} = duration_us($opt->{'give-up'}) // usage("--give-up: '$opt->{'give-up'}' is no time as 4s or 1500ms");
+	$opt->{give_up_us} = duration_us($opt->{'give-up'}) // usage("--give-up: '$opt->{'give-up'}' is not a time as 4s or 1500ms");
 	if (!@logs) {
 		usage("--$_ needs a log") for grep { $opt->{$_} } qw(before lanes fail-if follow);
 	}

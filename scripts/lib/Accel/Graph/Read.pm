@@ -105,7 +105,7 @@ sub flat_json ($line) {
 
 sub checked ($backend, $start, $pair) {
 	return "write-start is \"$start\", not a time" unless $start =~ $NUMBER;
-	return "write-start $start is no time in seconds" if $start <= 0 || $start > 1e11;
+	return "write-start $start is not a time in seconds" if $start <= 0 || $start > 1e11;
 	my $bytes = $pair->{bytes} // '';
 	my $hot   = $pair->{hot};
 	my @row   = ($backend, $start, $bytes =~ m/\A[0-9]{1,15}\z/ ? $bytes : 0, defined $hot ? $hot =~ m/\A(?:1|true)\z/ ? 1 : 0 : undef);

@@ -155,7 +155,7 @@ sub summary ($dist) {
 		map { $_ => quantile($dist, share($_)) / 1000 } @PERCENTILES };
 }
 
-# [ms, share of requests that took at most so long]; exact points, at most CDF_POINTS + 1 of them, the last one is the maximum.
+# [ms, share of requests that took at most this long]; exact points, at most CDF_POINTS + 1 of them, the last one is the maximum.
 sub cdf ($dist) {
 	my ($n, $values, $below) = @$dist{qw(n values below)};
 	my (@points, $next);

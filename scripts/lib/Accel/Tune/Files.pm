@@ -111,7 +111,7 @@ sub partly ($self) { return $self->{partly} }
 # The same names below another directory: a mount that is slow to walk.
 sub move ($self, $root) { $self->{root} = $root; return }
 
-# Only the first so many of them from now on.
+# Only this many of them, the first ones, from now on.
 sub use ($self, $n) { $self->{used} = min($n, $self->count); return }
 
 sub _url ($path) { return $path =~ s{([^\w./~-])}{sprintf '%%%02X', ord $1}ger }

@@ -165,7 +165,7 @@ sub unique (@settings) {
 
 # Measures the settings in rounds, each round in another order, and returns those that are left, the best first. Options:
 #   until    the time at which it ends
-#   rounds   at most so many
+#   rounds   at most this many
 #   keep     settings that are never dropped
 #   halve    true: only the better half goes on to the next round
 #   settled  called after each round; true ends the race

@@ -54,10 +54,10 @@ use Accel::Tune::Race ();
 # Shares of the time at which a part ends. What a part leaves is used by the next.
 use constant { START_ENDS => 0.15, FACTORS_END => 0.6, LAST_CALL => 0.8 };
 # Rounds of a race at most: one round of the search tells where to look, the check decides.
-# The present setting is measured again after so many others, to know the noise.
+# The present setting is measured again after this many others, to know the noise.
 use constant { CONTROL => 8, RIVALS => 3 };
 use constant { CHECK_ROUNDS => 12, CHECK_LEAST => 3 };
-# A smaller difference is no reason to change a setting, or to look further.
+# A smaller difference is not a reason to change a setting, or to look further.
 use constant { NEAR => 0.05, STEP => 0.01, TRIFLE => 0.03 };
 # The model's errors that a setting may be better than it expects.
 use constant HOPE => 1.7;
@@ -101,7 +101,7 @@ sub run ($self) {
 	return $self->_result($self->_check($self->_climb($best)));
 }
 
-# A full sweep: every setting so many times, in interleaved rounds. The best is the one with the best mean; of its changes those
+# A full sweep: every setting this many times, in interleaved rounds. The best is the one with the best mean; of its changes those
 # beyond the noise count.
 sub full ($self, $rounds) {
 	my $race = $self->{race};

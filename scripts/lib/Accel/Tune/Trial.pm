@@ -19,7 +19,7 @@ Each measurement makes the files cold, starts a server of its own on the loopbac
 once, in the same order each time. Meanwhile a few clients ask for the hot file by the clock, whether it answers or not: its p99 is what
 a visitor of the site notices.
 
-Before the first measurement, one of C<seconds> tells how many files that is. All others ask for so many files, for twice C<seconds> at most. A server
+Before the first measurement, one of C<seconds> tells how many files that is. All others ask for this many files, for twice C<seconds> at most. A server
 that looks up many names before it reads the first file delivers in bursts, and a clock would cut such a burst anywhere.
 
 C<interrupt> ends the load that runs; C<measure> then returns undef.

@@ -105,7 +105,7 @@ sub _files ($bench, @want) {
 	}
 	$_->stop for @servers;
 	$bench->result->{growth}{files} = $of;
-	return _table("100 bytes, one of so many names at random, $clients connections", 'names', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [max_ms => 'max ms'],
+	return _table("100 bytes, one of this many names at random, $clients connections", 'names', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [max_ms => 'max ms'],
 		[hit => 'hits %'], [mib => 'MiB'], [errors => 'errors']);
 }
 

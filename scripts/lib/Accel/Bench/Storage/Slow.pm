@@ -19,7 +19,7 @@ sub times ($self, $cell) {
 # Requests for a file of this size: [look-ups, reads].  Two files share a directory.
 sub requests ($self, $bytes) { return (1.5, int(($bytes + READ_BYTES - 1) / READ_BYTES)) }
 
-# Seconds in which the disk delivers so many files, if it is always busy.
+# Seconds in which the disk delivers this many files, if it is always busy.
 sub ideal_seconds ($self, $cell, $files, $bytes) {
 	my ($lookups, $reads) = $self->requests($bytes);
 	my %t = $self->times($cell);

@@ -13,7 +13,7 @@ our @EXPORT_OK = qw(lanes_chart);
 
 use constant {
 	MAX_DISKS => 4,       # the busiest ones; more lines look alike
-	IDLE      => 0.5,     # percent: less is no line of its own beside the one at 0
+	IDLE      => 0.5,     # percent: less is not a line of its own beside the one at 0
 	MAX_NAME  => 24,      # letters of a disk and its mount point
 };
 
