@@ -45,7 +45,7 @@ subtest 'each kind of file has its status' => sub {
 	is_refused($app->get('/' . 'n/' x 32_000 . 'n'), 404, 'as long as a request can be');
 	is_refused($app->get("$dir/www/sub"), 403, 'a directory');
 	is_refused($app->get("$dir/www/sub/"), 403, 'a directory by its slash');
-	like $app->get("$dir/www/file/")->{status}, qr/^40[34]$/, 'a slash behind a file';
+	like $app->get("$dir/www/file/")->{status}, qr/^40[34]$/, 'a slash after a file';
 	is_refused($app->get("$dir/www/fifo"), 403, 'a fifo');
 	is_refused($app->get("$dir/www/socket"), 403, 'a socket');
 	is_refused($app->get('/dev/null'), 403, 'a device');

@@ -117,7 +117,7 @@ subtest 'a request is answered without its body' => sub {
 	is $c->reply->{status}, 200, 'answered before its end';
 	$c->send(map { record(T_STDIN, 1, 'b' x 60000) } 1 .. 20);
 	$c->send(record(T_STDIN, 1, ''), $good);
-	is $c->reply->{status}, 200, 'the next request behind it';
+	is $c->reply->{status}, 200, 'the next request after it';
 	$c = $app->connect;
 	$c->send(begin(1), params(1, SCRIPT_FILENAME => $file));
 	$c->send(record(T_STDIN, 1, 'b' x 60000)) for 1 .. 5;

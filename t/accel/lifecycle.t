@@ -80,7 +80,7 @@ subtest 'a new process that fails leaves the old one alone' => sub {
 subtest 'what cannot be replaced' => sub {
 	put("$dir/run/sock", 'a file');
 	my ($code, undef, $err) = Test::Fcgi::run("--listen=unix:$dir/run/sock", "--root=$dir/www", '--replace');
-	is $code, 73, 'a file that is no socket';
+	is $code, 73, 'a file that is not a socket';
 	like $err, qr{--replace unix:\Q$dir\E/run/sock: Address already in use}, '... and the message';
 	is slurp("$dir/run/sock"), 'a file', 'it stays';
 	ok eventually(sub { "@{[sockets()]}" eq 'sock' }), 'no other socket is left';

@@ -99,7 +99,7 @@ subtest 'a file that was in memory' => sub {
 	is ask($app, 'f6'), 200, 'a cold file';
 	is ask($app, 'f5'), 200, 'in memory, beside a cold one';
 	is status($app)->{'files.hot'}, 2, 'the loop has answered both times';
-	ok eventually(sub { status($app)->{'pins.windows'} == 2 }), 'a thread locks it behind the answer';
+	ok eventually(sub { status($app)->{'pins.windows'} == 2 }), 'a thread locks it after the answer';
 	is stay('f5'), PAGES, 'it stays';
 	down($app);
 };

@@ -210,7 +210,7 @@ subtest 'the messages of a failed start' => sub {
 	like $line, qr/\]: --log \Q$dir\E\/none\/log: No such file or directory; make its directory$/, 'a log that cannot be made';
 	SKIP: {
 		skip $slow, 1 unless $status;
-		like $said, qr/\Afcgi-stat-accel: --log \Q$dir\E\/none\/log: No such file.*child exited with: 73$/s, '... is no silent 73';
+		like $said, qr/\Afcgi-stat-accel: --log \Q$dir\E\/none\/log: No such file.*child exited with: 73$/s, '... is not a silent 73';
 	}
 	(undef, $said) = spawned('-n', "-p 1029 -- $program --root $dir/www '--log=|cat'");
 	is $said, "fcgi-stat-accel: --log |cat: Operation not supported; name a file; no program is started for these lines\n", 'a program in place of a log';

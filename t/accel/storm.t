@@ -29,7 +29,7 @@ sub still_good {
 	is $r && $r->{status}, 200, "$what: others are served";
 }
 
-# Sends $bytes again and again and reads nothing, until the peer takes no more for so many seconds or $most is sent.  Returns how
+# Sends $bytes again and again and reads nothing, until the peer takes no more for this many seconds or $most is sent.  Returns how
 # much was taken.
 sub flood {
 	my ($c, $bytes, $most, $seconds) = @_;
@@ -77,7 +77,7 @@ subtest 'floods of ignored records hold no memory' => sub {
 		my $before = memory();
 		my $c = $app->connect;
 		$c->send($good);
-		is $c->reply->{status}, 200, "$what: behind a request that was answered";
+		is $c->reply->{status}, 200, "$what: after a request that was answered";
 		my $whole = length($flood{$what}) * (1 + int($most / length $flood{$what}));
 		is flood($c, $flood{$what}, $whole, $Test::Fcgi::patience), $whole, 'all of it is taken';
 		cmp_ok memory() - $before, '<', ($sanitized ? 512 : 2) * MB, 'none of it is kept';

@@ -115,7 +115,7 @@ subtest 'a range is warmed where it begins' => sub {
 	down();
 };
 
-# 3000 KiB are 24 blocks of the disk.  The default reads all of them, before the answer or behind it.
+# 3000 KiB are 24 blocks of the disk.  The default reads all of them, before the answer or after it.
 subtest 'windows that are not sent are not read' => sub {
 	up();
 	is disk { is $app->ask(REQUEST_METHOD => 'HEAD', SCRIPT_FILENAME => path('long'))->{status}, 200, 'HEAD' }->{reads}, 0, 'reads nothing';
@@ -125,11 +125,11 @@ subtest 'windows that are not sent are not read' => sub {
 	    'reads the first window and two blocks';
 	my $so_far = $slow->counts->{reads};
 	is status('late', HTTP_RANGE => 'bytes=0-0', HTTP_IF_RANGE => '"tag"'), 200, 'one byte of a version that may be gone';
-	is $slow->counts->{reads} - $so_far, 24, 'reads the whole file, and nothing has been read behind the others';
+	is $slow->counts->{reads} - $so_far, 24, 'reads the whole file, and nothing has been read after the others';
 	down();
 };
 
-# Reads behind 1 MiB hang.
+# Reads after 1 MiB hang.
 subtest 'auto:threads answers at the turn of a file' => sub {
 	up('--warm=auto:threads');
 	$slow->hang_after(1 << 20);
@@ -164,7 +164,7 @@ subtest 'the rest of a file is read after the answer' => sub {
 	down();
 	up('--warm=open', '--behind=256k');
 	is status('longer'), 200, 'answered when it is open';
-	ok eventually(sub { $slow->counts->{reads} >= 2 }), 'the start comes behind that';
+	ok eventually(sub { $slow->counts->{reads} >= 2 }), 'the start comes after that';
 	down();
 };
 

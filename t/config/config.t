@@ -238,7 +238,7 @@ $own
 	\$HTTP["host"] == "a" { $own }
 }
 END
-	['in the else behind it', 6, 4, <<"END"],
+	['in the else after it', 6, 4, <<"END"],
 \$HTTP["url"] =~ "^/b/" {
 	$own
 } else {

@@ -23,7 +23,7 @@ for ([$server, 'program', 'server'], [$accel, 'text', 'accel']) {
 	is_deeply [sort $events =~ /^    (\S+)$/mg], [grep { $row{$_}{who} =~ /^(?:$who|both)$/ } sort keys %row], "the manual of $program has its own";
 }
 
-is_deeply [grep { $row{$_}{level} =~ /warn|error|alert/ && $row{$_}{next} eq '' && !/^worker\.goes-on$/ } sort keys %row], [], 'what is no mere information has something to do';
+is_deeply [grep { $row{$_}{level} =~ /warn|error|alert/ && $row{$_}{next} eq '' && !/^worker\.goes-on$/ } sort keys %row], [], 'what is more than information has something to do';
 my %known = map { $_ => 1 } keys %row, slurp("$top/server/config/directives.def") =~ /"([a-z0-9-]+(?:\.[a-z0-9-]+)+)\\?"/g, 'fs.aio-max-nr';
 is_deeply [map { my $name = $_; grep { !$known{$_} } "$row{$name}{means} $row{$name}{next}" =~ /(?<![\w\/.-])([a-z][a-z-]*(?:\.[a-z][a-z-]*)+)(?![\w\/])/g } sort keys %row],
 	[], 'settings and events that the table names are there';

@@ -87,7 +87,7 @@ subtest 'the first key that matches decides' => sub {
 	like $said, qr/^$files \{.*^\} else \$HTTP.*^\} else \$PHYSICAL.*^$urls \{ # \d+\n\} else $other \{/ms, 'as a chain of else, files first, then URLs';
 };
 
-subtest 'proxies come behind applications, because the last block wins' => sub {
+subtest 'proxies come after applications, because the last block wins' => sub {
 	my (undef, $said) = run(qq{proxy.server = ( "" => (( "host" => "a" )) )\nfastcgi.server = ( "/x" => (( "socket" => "/1", "check-local" => "disable" )) )}, '-p');
 	cmp_ok index($said, '(?#fastcgi.server)'), '>', 0, 'both are there';
 	cmp_ok index($said, '(?#fastcgi.server)'), '>', index($said, '(?#proxy.server)'), 'without server.modules fastcgi.server comes before proxy.server, so its block is last';

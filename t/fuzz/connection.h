@@ -38,7 +38,7 @@
 #define FIRST_CLIENT 600
 #define FIRST_FILE   5000
 #define EVENTS       200 /* of one input */
-#define STEPS        400 /* that happen by themselves behind one event */
+#define STEPS        400 /* that happen by themselves after one event */
 #define ENDS_S       120 /* longer than all time-outs of the configuration in a row */
 #define TABLE        512
 

@@ -210,7 +210,7 @@ mutate(struct input *in)
 static void
 run(const struct input *in)
 {
-	/* no room behind it: the sanitizer sees over-reads */
+	/* no room after it: the sanitizer sees over-reads */
 	uint8_t *exact = malloc(in->n > 0 ? in->n : 1);
 
 	must(exact != NULL);

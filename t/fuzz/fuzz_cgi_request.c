@@ -49,7 +49,7 @@ check_params(const struct cgi_request *q)
 	}
 }
 
-/* One piece, in memory of its own: the sanitizer sees what is read behind it. */
+/* One piece, in memory of its own: the sanitizer sees what is read past it. */
 static void
 feed(struct outcome *o, const uint8_t *p, size_t n)
 {

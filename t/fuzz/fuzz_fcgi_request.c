@@ -208,7 +208,7 @@ take_pairs(struct got *g)
 	}
 }
 
-/* LENGTH ":", a NUL behind each name and each value, "," and the body. */
+/* LENGTH ":", a NUL after each name and each value, "," and the body. */
 static void
 take_netstring(struct got *g, struct text in)
 {
@@ -225,7 +225,7 @@ take_netstring(struct got *g, struct text in)
 	buf_text(&g->body, in);
 	in = buf_as_text(&g->params);
 	must(in.p[in.n - 1] == '\0');
-	in.n--; /* so that nothing stands behind the last value */
+	in.n--; /* so that nothing stands after the last value */
 	while (in.p != NULL) {
 		must(g->nvars < VARS_MAX && text_next(&in, '\0', &name) &&
 		     text_next(&in, '\0', &value));
@@ -382,7 +382,7 @@ check_scgi(const struct sent *s, struct text in)
 	check_got(s, &g, true);
 }
 
-/* Our own parser finds the same request, with the same length, and nothing behind it. */
+/* Our own parser finds the same request, with the same length, and nothing after it. */
 static void
 check_http(const struct sent *s, struct text in)
 {

@@ -15,7 +15,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	{ NULL, 0 },
 };
 
-/* With a NUL behind it, as a configuration has it. */
+/* With a NUL after it, as a configuration has it. */
 static struct text
 line_of(struct text *in, char *store, size_t size)
 {

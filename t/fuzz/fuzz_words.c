@@ -63,7 +63,7 @@ check_word(const char *word)
 		must(conf.how == WARM_READ && strncmp(word, "auto", 4) == 0);
 }
 
-/* As accept(2) would give it; the family is none that we know when the word is no address. */
+/* As accept(2) would give it; the family is none that we know when the word is not an address. */
 static struct client_addr
 accepted(const char *word)
 {

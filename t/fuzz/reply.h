@@ -1,5 +1,5 @@
 /* t/fuzz/reply.h -- any bytes from an application, as an exchange would see them: cut anywhere,
- * they mean the same, and so does the end of the stream behind them. */
+ * they mean the same, and so does the end of the stream after them. */
 #ifndef FUZZ_REPLY_H
 #define FUZZ_REPLY_H
 

@@ -65,12 +65,12 @@ sub filled { my ($value, @lines) = @_; my @all = map { s/%/$value/r } @lines; re
 # The verdict of a part: what a reader of RFC 9112 must do.
 use constant { OK => 0, ANY => 1, BAD => 2 };
 
-# Each makes of the smuggled request: [name, verdict, lines, bytes behind the head, body that the application gets].
+# Each makes of the smuggled request: [name, verdict, lines, bytes after the head, body that the application gets].
 sub lengths {
 	my ($s) = @_;
 	my $n = length $s;
 	my $te = 'Transfer-Encoding: chunked';
-	my $hidden = "0\r\n\r\n$s";             # its end is at the chunk of 0 bytes, or behind the smuggled request
+	my $hidden = "0\r\n\r\n$s";             # its end is at the chunk of 0 bytes, or after the smuggled request
 	my $both = length $hidden;
 	my $wrapped = chunks($s);
 	my $line = index($wrapped, "\n") + 1;   # the length covers the line of the first chunk
@@ -80,7 +80,7 @@ sub lengths {
 		[ 'chunks', OK, [$te], $wrapped, $s ],
 		[ 'small chunks', OK, [$te], chunks($s, 1, 2, 3, 17), $s ],
 		[ 'chunks in capitals', OK, ['TRANSFER-ENCODING: CHUNKED'], $wrapped, $s ],
-		[ 'chunks behind tabs', OK, ["Transfer-Encoding:\t\tchunked\t "], $wrapped, $s ],
+		[ 'chunks after tabs', OK, ["Transfer-Encoding:\t\tchunked\t "], $wrapped, $s ],
 		[ 'no body', OK, [], '', '' ],
 	);
 	for ([ 'length first', 'Content-Length: %', $te ], [ 'chunks first', $te, 'Content-Length: %' ],
@@ -125,19 +125,19 @@ sub codings {
 	my $add = sub { my ($name, $verdict, $bytes, $body) = @_; push @all, [ "chunk: $name", $verdict, ['Transfer-Encoding: chunked'], $bytes, $body // $s ] };
 	$add->("size $_->[0]", $_->[1], "$_->[2]$data$last")
 		for [ 'with zeros', OK, "000$n" ], [ 'in capitals', OK, uc $n ], [ 'with 0x', BAD, "0x$n" ], [ 'with a plus', BAD, "+$n" ], [ 'with a minus', BAD, "-$n" ], [ 'with an underscore', BAD, "0_$n" ],
-		[ 'behind a blank', BAD, " $n" ], [ 'behind a tab', BAD, "\t$n" ], [ 'before a blank', ANY, "$n " ], [ 'that is empty', BAD, '' ], [ 'of 17 digits', BAD, '1' . '0' x (16 - length $n) . $n ],
-		[ 'that overflows', BAD, 'f' x 16 ], [ 'of 32 bits and more', BAD, "1000000$n" . 'g' ], [ 'with NUL', BAD, "$n\0" ], [ 'in quotes', BAD, qq{"$n"} ], [ 'too small', BAD, '1' ], [ 'with a comma', BAD, "$n,$n" ], [ 'behind a line end', BAD, "\r\n$n" ];
+		[ 'after a blank', BAD, " $n" ], [ 'after a tab', BAD, "\t$n" ], [ 'before a blank', ANY, "$n " ], [ 'that is empty', BAD, '' ], [ 'of 17 digits', BAD, '1' . '0' x (16 - length $n) . $n ],
+		[ 'that overflows', BAD, 'f' x 16 ], [ 'of 32 bits and more', BAD, "1000000$n" . 'g' ], [ 'with NUL', BAD, "$n\0" ], [ 'in quotes', BAD, qq{"$n"} ], [ 'too small', BAD, '1' ], [ 'with a comma', BAD, "$n,$n" ], [ 'after a line end', BAD, "\r\n$n" ];
 	$add->("extension $_->[0]", $_->[1], "$n$_->[2]$data$last")
 		for [ 'a', OK, ';a' ], [ 'a=b', OK, ';a=b' ], [ 'quoted', OK, qq{;a="b;c"} ], [ 'after blanks', ANY, " \t;a" ], [ 'empty', ANY, ';' ], [ 'a request', OK, ';GET /app/smuggled HTTP/1.1' ], [ 'with LF', BAD, ";a\n" ],
 		[ 'with LF and a chunk', BAD, ";\n0\r\n\r\n" ], [ 'with CR', BAD, ";a\rb" ], [ 'with NUL', BAD, ";a\0" ], [ 'long', ANY, ';' . 'a' x 200 ], [ 'endless', BAD, ';' . 'a' x 70_000 ], [ 'quoted line end', BAD, qq{;a="\r\nX} ], [ 'LF only', BAD, ";a\n$s" ];
-	$add->('LF behind the size', BAD, "$n\n$s\r\n$last");
-	$add->('CR behind the size', BAD, "$n\r$s\r\n$last");
-	$add->('LF behind the data', BAD, "$n\r\n$s\n$last");
-	$add->('CR behind the data', BAD, "$n\r\n$s\r$last");
-	$add->("$_->[0] behind the data", BAD, "$n\r\n$s$_->[1]$last") for [ 'CR and a byte', "\rX" ], [ 'a byte and LF', "X\n" ], [ 'two LF', "\n\n" ];
-	$add->('CR and a byte behind the size', BAD, "$n\rX$s\r\n$last");
-	$add->('nothing behind the data', BAD, "$n\r\n$s$last");
-	$add->('two bytes behind the data', BAD, "$n\r\n${s}XX$last");
+	$add->('LF after the size', BAD, "$n\n$s\r\n$last");
+	$add->('CR after the size', BAD, "$n\r$s\r\n$last");
+	$add->('LF after the data', BAD, "$n\r\n$s\n$last");
+	$add->('CR after the data', BAD, "$n\r\n$s\r$last");
+	$add->("$_->[0] after the data", BAD, "$n\r\n$s$_->[1]$last") for [ 'CR and a byte', "\rX" ], [ 'a byte and LF', "X\n" ], [ 'two LF', "\n\n" ];
+	$add->('CR and a byte after the size', BAD, "$n\rX$s\r\n$last");
+	$add->('nothing after the data', BAD, "$n\r\n$s$last");
+	$add->('two bytes after the data', BAD, "$n\r\n${s}XX$last");
 	$add->('a line too many', BAD, "$n\r\n$s\r\n\r\n$last");
 	$add->("the last one $_->[0]", $_->[1], "$n$data$_->[2]")
 		for [ 'of zeros', OK, "0000\r\n\r\n" ], [ 'with an extension', OK, "0;a=b\r\n\r\n" ], [ 'with a blank', ANY, "0 \r\n\r\n" ], [ 'with LF', BAD, "0\n\r\n" ], [ 'with LF at its end', BAD, "0\r\n\n" ], [ 'with CR', BAD, "0\r\r\n" ], [ 'with CR and a byte', BAD, "0\rX\r\n" ],
@@ -162,10 +162,10 @@ sub heads {
 		[ 'with a user', BAD, 'http://u@x', 'x' ], [ 'without a host', BAD, 'http://', 'x' ], [ 'with another scheme', BAD, 'gopher://x', 'x' ], [ 'with two slashes less', BAD, 'http:', 'x' ];
 	push @all, map { [ "Host $_->[0]", BAD, "POST $url $v$_->[1]", [], 'x' ] }
 		[ 'missing', '' ], [ 'twice', "\r\nHost: x\r\nHost: x" ], [ 'twice, differs', "\r\nHost: x\r\nHost: evil.example" ], [ 'a list', "\r\nHost: x, evil.example" ], [ 'with a path', "\r\nHost: x/y" ], [ 'with a user', "\r\nHost: u\@x" ],
-		[ 'folded', "\r\nHost:\r\n x" ], [ 'with NUL', "\r\nHost: x\0" ], [ 'with a blank before the colon', "\r\nHost : x" ], [ 'behind a blank', "\r\n Host: x" ], [ 'with a blank within', "\r\nHost: x y" ], [ 'underscored', "\r\nHo_st: x" ];
+		[ 'folded', "\r\nHost:\r\n x" ], [ 'with NUL', "\r\nHost: x\0" ], [ 'with a blank before the colon', "\r\nHost : x" ], [ 'after a blank', "\r\n Host: x" ], [ 'with a blank within', "\r\nHost: x y" ], [ 'underscored', "\r\nHo_st: x" ];
 	push @all, map { [ "line $_->[0]", BAD, $_->[1] . "\r\nHost: x", [], 'x' ] }
 		[ 'with LF', "POST $url $v\nX: y" ], [ 'with CR', "POST $url\r$v" ], [ 'with NUL', "POST $url\0 $v" ], [ 'of HTTP/0.9', "GET $url" ], [ 'of HTTP/2', "POST $url HTTP/2.0" ], [ 'of HTTP/1.10', "POST $url HTTP/1.10" ], [ 'of HTTP/11', "POST $url HTTP/11" ],
-		[ 'in small letters', "POST $url http/1.1" ], [ 'with two versions', "POST $url $v $v" ], [ 'behind a blank', " POST $url $v" ], [ 'with a colon', "POST: $url $v" ], [ 'of CONNECT', "CONNECT x:80 $v" ], [ 'with a tab', "POST\t$url\t$v" ], [ 'with a blank in the target', "POST $url x $v" ];
+		[ 'in small letters', "POST $url http/1.1" ], [ 'with two versions', "POST $url $v $v" ], [ 'after a blank', " POST $url $v" ], [ 'with a colon', "POST: $url $v" ], [ 'of CONNECT', "CONNECT x:80 $v" ], [ 'with a tab', "POST\t$url\t$v" ], [ 'with a blank in the target', "POST $url x $v" ];
 	push @all, map { [ "beside $_->[0]", $_->[1], "POST $url $v\r\nHost: x", $_->[2], 'x' ] }
 		[ 'Expect', OK, ['Expect: 100-continue'] ], [ 'another Expect', BAD, ['Expect: 200-ok'] ], [ 'TE', OK, ['TE: trailers, chunked;q=0.5'] ], [ 'Trailer', OK, ['Trailer: Content-Length, Host'] ],
 		[ 'h2c', OK, [ 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__' ] ], [ 'WebSocket', OK, [ 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13' ] ],
@@ -204,7 +204,7 @@ sub outcome {
 	$c->send($_) for @pieces;
 	my $got = $c->rest(20);
 	return 'the connection stays open' if $c->{timed_out};
-	my $all = replies($got, $head) // return $c->{reset} ? 'reset in a reply' : 'bytes that are no reply';
+	my $all = replies($got, $head) // return $c->{reset} ? 'reset in a reply' : 'bytes that are not a reply';
 	return join ' ', map { $_->[0] == 200 ? $_->[1] =~ s/ \d+\n\z//r : $_->[0] < 400 ? "status $_->[0]" : 'refused' } @$all;
 }
 

@@ -55,7 +55,7 @@ subtest 'the model sees what is wrong' => sub {
 	like $judge->([$r->(200, 'file'), $r->(200, $lost)]), qr/r2 .*wrong body/, 'a body that was lost';
 	like $judge->([reverse @good]), qr/r1 .*wrong body/, 'replies in another order';
 	like $judge->([@good, $r->(200, 'file')]), qr/one reply more/, 'a third reply';
-	like $judge->(\@good, in => 'x'), qr/bytes behind the last reply/, 'stray bytes';
+	like $judge->(\@good, in => 'x'), qr/bytes after the last reply/, 'stray bytes';
 	like $judge->([$r->(200, 'file')]), qr/r2 .*closed without a reply/, 'no reply';
 	is $judge->([$r->(200, 'file')], left => 1), '', '... which a client that leaves does not get';
 	like $judge->([$r->(200, 'file')], stuck => 1), qr/no byte for long; answered 1 of 2, next r2/, 'a request that never ends';
@@ -68,7 +68,7 @@ subtest 'the model sees what is wrong' => sub {
 	{
 		local $train[0]{dead} = 1;
 		local $train[0]{close} = 1;
-		like $judge->(\@good), qr/r2 is answered/, 'what stands behind a malformed body is answered';
+		like $judge->(\@good), qr/r2 is answered/, 'what stands after a malformed body is answered';
 	}
 	is $model->journal("r2 0 POST 8 @{[ md5_hex($body) ]} whole") // '', '', 'an application got the body';
 	like $model->journal("r2 0 POST 0 @{[ md5_hex('') ]} whole"), qr/another body/, '... or none';

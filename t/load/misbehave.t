@@ -196,7 +196,7 @@ subtest 'hashes and patterns' => sub {
 
 subtest 'silence' => sub {
 	my $r = run('-n', 1, '-timeout', 2, @verify, "$base/slow");
-	is errors($r), '', 'a body that takes longer, but never pauses so long, is right';
+	is errors($r), '', 'a body that takes longer, but never pauses this long, is right';
 	cmp_ok $r->{latency_us}{max}, '>', 2_000_000, '... it took longer';
 	$r = run('-n', 2, '-c', 2, '--silence', 0.1, "$base/stall_body");
 	is errors($r), 'timeout 2', 'no further byte is a time-out';

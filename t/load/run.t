@@ -238,7 +238,7 @@ subtest 'the open loop' => sub {
 
 subtest 'the end' => sub {
 	my $r = run('-d', 0.05, '-c', 2, "$base/stall");
-	is "$r->{requests} $r->{unanswered} $r->{exit}", '2 2 0', 'closed loop: what is in flight at the end is no error';
+	is "$r->{requests} $r->{unanswered} $r->{exit}", '2 2 0', 'closed loop: what is in flight at the end is not an error';
 	my $pid = open3(my $in, my $out, undef, $load, '--json', '-d', 60, '-c', 2, "$base/int");
 	truncate $log, 0;
 	ok eventually(sub { -s $log }), 'it runs';
@@ -286,7 +286,7 @@ subtest 'limits' => sub {
 	like $err, qr/only 64 files may be open, and \d+ are needed; raise the limit \(ulimit -Hn\) or use at most \d+ connections/, '... says how many';
 	my ($most) = $err =~ /at most (\d+) connections/;
 	($status) = said('sh', '-c', 'ulimit -n 64 && exec "$@"', 'sh', $load, '-c', $most, '-n', $most, "$base/");
-	is $status, 0, '... and so many work';
+	is $status, 0, '... and this many work';
 	SKIP: {
 		my @ports = split ' ', slurp('/proc/sys/net/ipv4/ip_local_port_range');
 		skip 'this host has ports for all', 2 if $ports[1] - $ports[0] + 1 >= 60_000;

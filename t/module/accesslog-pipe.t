@@ -34,7 +34,7 @@ subtest 'an access log' => sub {
 	ok eventually(sub { slurp("$dir/a") =~ m{^/a\.txt 200$}m }), 'the command gets lines';
 	my ($pid) = slurp("$dir/a") =~ /^start (\d+)/;
 	my ($ppid) = slurp("/proc/$pid/stat") =~ /\) \S (\d+)/;
-	isnt $ppid, $srv->pid, 'it is no child of the server';
+	isnt $ppid, $srv->pid, 'it is not a child of the server';
 	my @fd = map { s{.*/}{}r } glob "/proc/$pid/fd/*";
 	is_deeply [grep { $_ > 2 && (readlink("/proc/$pid/fd/$_") // '') =~ /socket|pipe|\Q@{[ $srv->run ]}/ } @fd], [], 'it has no descriptor of the server';
 	$srv->signal('HUP');

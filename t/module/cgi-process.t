@@ -58,7 +58,7 @@ is(($high & ~1) | ($low & ~0x8000_0080), 0, '... or ignored') or diag $is;
 like $is, qr/^Seccomp 0$/m, 'the sandbox of the server does not hold for it';
 like $is, qr/^nice @{[ getpriority 0, 0 ]}$/m, 'as nice as the server';
 like $is, qr/^core 0$/m, 'it leaves no core';
-like $is, qr/^args $/m, 'a query is no argument';
+like $is, qr/^args $/m, 'a query is not an argument';
 
 # ---------------------------------------------------------------- who may ask
 

@@ -20,7 +20,7 @@ my $srv  = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserv
 	. qq{\$HTTP["url"] =~ "^/files" { deflate.max-compress-size = 1 }\n}
 	. Test::Server::proxy_block('^/app', 'unix:' . $back->socket, protocol => 'http', 'allow-x-sendfile' => 'enable'));
 
-# The client's connection, and the application's, behind a request with these lines.
+# The client's connection, and the application's, after a request with these lines.
 sub request {
 	my ($method, @lines) = @_;
 	my $c = $srv->connect;

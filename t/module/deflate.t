@@ -216,7 +216,7 @@ subtest 'siblings' => sub {
 		is $r->{body}, $text, "$name: no sibling, an older one, or none that is a file";
 		is $r->{header}{vary}, 'Accept-Encoding', '... Vary';
 	}
-	coding($srv, '/style.css', 'gzip', 'gzip', 'deflate.* comes behind');
+	coding($srv, '/style.css', 'gzip', 'gzip', 'deflate.* comes after');
 	my $c = $srv->connect;
 	$c->send(join '', map { req($_, 'Accept-Encoding: gzip') } qw(/a.html /b.html /sub/a.jpg /style.css));
 	is plain($c->reply), $text, "pipelined: $_" for 1 .. 4;

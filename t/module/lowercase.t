@@ -68,6 +68,6 @@ my $program = Test::Util::program('accel-server');
 my $said = sub ($conf) { my $file = Test::Util::put("$dir/x.conf", qq{server.document-root = "$dir"\nserver.port = 8080\n$conf\n}); return scalar qx{$program -t -f $file 2>&1} };
 is $said->('static-file.disable-pathinfo = "enable"'), $said->(''), 'static-file.disable-pathinfo = "enable" is what is done';
 like $said->('static-file.disable-pathinfo = "disable"'), qr/x\.conf:3:.*static-file\.disable-pathinfo: .*"?enable/, '... "disable" is refused, with what to write';
-is $srv->fetch('/a.txt/x')->{status}, 404, '... a path behind a file gives 404';
+is $srv->fetch('/a.txt/x')->{status}, 404, '... a path after a file gives 404';
 
 done_testing;

@@ -138,7 +138,7 @@ my $long = 'x' x 4000;
 is location("/esc/$long"), '414', 'a URL of more than 12 KiB';
 like $srv->wait_log(qr/ev=rule\.too-long/), qr/ev=rule\.too-long \S+ client=127\.0\.0\.1 setting=url\.redirect /, '... is logged';
 
-subtest 'what takes too long is no mismatch' => sub {
+subtest 'what takes too long is not a mismatch' => sub {
 	my $slow = Test::Server->start(conf => qq{url.redirect = ( "^/(a*)*\$" => "/x" )\n});
 	is $slow->fetch('/' . 'a' x 30 . '!')->{status}, 500, 'refused';
 	ok $slow->wait_log(qr/ev=match\.failed .*in=url\.redirect/), '... and logged';

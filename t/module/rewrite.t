@@ -118,7 +118,7 @@ CONF
 		['/secret/x.php', 403],
 	);
 	like $srv->wait_log(qr/ev=rewrite\.loop .*setting=url\.rewrite /), qr/limit=100/, 'a loop is logged';
-	like $srv->wait_log(qr/ev=rewrite\.failed .*target=\/\.\.\/\.\.\/x/), qr/ev=rewrite\.failed/, 'a target that is no path, too';
+	like $srv->wait_log(qr/ev=rewrite\.failed .*target=\/\.\.\/\.\.\/x/), qr/ev=rewrite\.failed/, 'a target that is not a path, too';
 	my $conn = $srv->connect;
 	$conn->send("POST /id/3 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /self HTTP/1.1\r\nHost: h\r\n\r\nGET /once/x HTTP/1.1\r\nHost: h\r\n\r\n");
 	is_deeply [map { $conn->reply->{body} } 1 .. 3], ['POST /id/3 /index.php?id=3 id=3', "self\n", 'GET /once/x /e.php?p=x p=x'], 'pipelined, with a body';

@@ -48,7 +48,7 @@ answers($srv,
 	['an address in brackets', host('[::1]:80'), 200, "[::1]\n"],
 	['an unknown host gets the default', host('unknown.example.org'), 200, "www.example.org\n"],
 	['a directory without document-root', host('empty.example.org'), 200, "www.example.org\n"],
-	['a file is no directory', host('file.example.org'), 200, "www.example.org\n"],
+	['a file is not a directory', host('file.example.org'), 200, "www.example.org\n"],
 	['an empty host', host(''), 200, "www.example.org\n"],
 	['a condition that sets another root', host('news.example.org'), 200, "news2.example.org\n"],
 );

@@ -95,7 +95,7 @@ subtest 'version 1, without TLS' => sub {
 subtest 'checks of the balancer' => sub {
 	my $front = haproxy('send-proxy-v2-ssl' => 'send-proxy-v2-ssl check-send-proxy check inter 100ms');
 	is over_tls($front->port, '127.0.0.5', req('/app/env', 'Connection: close'))->{status}, 200, 'with the header and without a request';
-	unlike $srv->log, qr/proxy-protocol\.failed/, 'are no failure';
+	unlike $srv->log, qr/proxy-protocol\.failed/, 'are not a failure';
 	$front->stop;
 };
 

@@ -127,7 +127,7 @@ subtest 'once for each request' => sub {
 
 subtest 'variables' => sub {
 	my $r = ask($srv, '/private/app/env', 'X-Auth' => 'grant', 'X-User' => 'root', 'Variable-X' => 'mine');
-	like $r->{body}, qr/^AUTH_USER=joe$/m, 'an application behind gets them';
+	like $r->{body}, qr/^AUTH_USER=joe$/m, 'the application gets them';
 	like $r->{body}, qr/^HTTP_X_USER=joe$/m, '... in place of what the client sent';
 	like $r->{body}, qr{^SCRIPT_FILENAME=\Q@{[ $srv->dir ]}\E/private/app/env$}m, '... and not in place of what the server knows';
 	my $c = $srv->connect;
@@ -141,7 +141,7 @@ subtest 'a request with a body' => sub {
 	$c->send("POST /private/app/upload HTTP/1.1\r\nHost: x\r\nX-Auth: deny\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
 	my $r = $c->reply;
 	is $r->{status}, 401, 'refused before the body comes';
-	is $r->{header}{connection}, 'close', '... and nothing behind it is read as a request';
+	is $r->{header}{connection}, 'close', '... and nothing after it is read as a request';
 	for my $body ('short', 'x' x 300_000) {
 		$c = $srv->connect;
 		$c->send("POST /private/app/upload HTTP/1.1\r\nHost: x\r\nX-Auth: grant\r\nContent-Length: " . length($body) . "\r\n\r\n$body");
@@ -211,7 +211,7 @@ subtest 'an application gets the path that conditions saw' => sub {
 	}
 };
 
-subtest 'one authorizer behind the other' => sub {
+subtest 'one authorizer after the other' => sub {
 	my $s = Test::Server->start(conf => <<"END");
 index-file.names = ( "index.html" )
 proxy-core.authorizer = ( "unix:@{[ $auth->socket ]}" )

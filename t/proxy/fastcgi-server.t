@@ -89,7 +89,7 @@ subtest 'the first key that matches' => sub {
 	$srv = server(qq{fastcgi.server = ( ".php" => (( "socket" => "\@S\@", "docroot" => "/second" )), "/d/" => (( "socket" => "\@S\@", "check-local" => "disable", "docroot" => "/first" )) )\n});
 	like get($srv, '/d/index.php')->{body}, qr{/second/}, 'the ending, which comes first';
 	like get($srv, '/d/x')->{body}, qr{/first/}, 'the prefix';
-	is get($srv, '/d/none.php')->{status}, 404, 'an ending that needs a file hides the prefix behind it';
+	is get($srv, '/d/none.php')->{status}, 404, 'an ending that needs a file hides the prefix after it';
 };
 
 subtest 'an inner list replaces the outer one' => sub {

@@ -73,7 +73,7 @@ subtest 'too many, too long' => sub {
 	ok eventually(sub { $b->rest; $b->{eof} }), 'that socket is closed';
 };
 
-subtest 'behind a 1xx' => sub {
+subtest 'after a 1xx' => sub {
 	my ($c, $b) = asked('GET /once HTTP/1.1');
 	$b->send($hints);
 	is $c->reply->{status}, 103, 'an application that hints';
@@ -103,7 +103,7 @@ subtest 'bodies that are not there' => sub {
 		$c->send(req('/kept'));
 		like $b->head, qr{^GET }, 'the next request, on the same socket';
 		$b->send($ok =~ s/\r\n/\r\nConnection: close\r\n/r);
-		is $c->reply->{body}, 'ok', 'is answered behind it';
+		is $c->reply->{body}, 'ok', 'is answered after it';
 	}
 };
 
@@ -117,7 +117,7 @@ subtest 'trailers and hop-by-hop fields' => sub {
 	unlike $r, qr/^(?:X-Internal|Trailer):/mi, 'nor the client';
 	like $r, qr/^X-Open: 3\r$/m, 'others do';
 	is $c->take(12), "2\r\nok\r\n0\r\n\r\n", 'a chunked body without its trailers';
-	ok $c->silent, 'and nothing behind it';
+	ok $c->silent, 'and nothing after it';
 };
 
 sub Test::App::do_endless {
@@ -126,7 +126,7 @@ sub Test::App::do_endless {
 	Test::App::out($c, 'x' x 8000) while 1;         # until the socket closes
 }
 
-subtest 'a body without an end behind a reply that has none' => sub {
+subtest 'a body without an end after a reply that has none' => sub {
 	for my $protocol (@Test::Wire::PROTOCOLS) {
 		my $app = Test::App->start(protocol => $protocol);
 		my $s = Test::Server->start(conf => Test::Server::proxy_block('^/app', 'unix:' . $app->socket, protocol => $protocol));

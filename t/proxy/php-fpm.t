@@ -87,10 +87,10 @@ subtest 'scripts' => sub {
 	is $srv->fetch('/dir/')->{body}, 'dir', 'the index.php of a directory';
 	is $srv->fetch('/dir')->{status}, 301, 'its name without a slash';
 	is $srv->fetch('/none.php')->{status}, 404, 'a script that is not there';
-	is $srv->fetch('/none.php/x')->{status}, 404, '... with more behind it';
+	is $srv->fetch('/none.php/x')->{status}, 404, '... with more after it';
 	is $srv->fetch('/plain.html')->{body}, '<p>plain', 'a file';
 	my $r = $srv->fetch('/plain.html/x.php');
-	unlike $r->{body}, qr/plain/, 'a file is no script' or diag $r->{body};
+	unlike $r->{body}, qr/plain/, 'a file is not a script' or diag $r->{body};
 	for my $path ('/lib/secret.inc', '/old.PHP', '/index.php~') {
 		is $srv->fetch($path)->{status}, 403, "$path is not sent";
 	}

@@ -69,7 +69,7 @@ for my $protocol (qw(fastcgi scgi http ajp13 uwsgi)) {
 			$seen{$got}++;
 		}
 		is_deeply [grep { $_ > 1 } values %seen], [], 'no id twice';
-		is ask($srv, '/app/env', $trusted, "X-Request-ID: a\rEvil: 1")->{status}, 400, 'a CR is no field';
+		is ask($srv, '/app/env', $trusted, "X-Request-ID: a\rEvil: 1")->{status}, 400, 'a CR is not a field';
 	};
 }
 
@@ -140,7 +140,7 @@ subtest 'traceparent' => sub {
 		is $v->{HTTP_TRACESTATE}, undef, '... without its tracestate';
 	}
 	my $v = vars(ask($srv, '/app/env', $trusted, 'X-Request-ID: mine'));
-	like $v->{HTTP_TRACEPARENT}, qr/\A00-$ID-[0-9a-f]{16}-01\z/, 'beside an id that is no number';
+	like $v->{HTTP_TRACEPARENT}, qr/\A00-$ID-[0-9a-f]{16}-01\z/, 'beside an id that is not a number';
 	my $off = Test::Server->start(conf => conf($app, ''));
 	is vars(ask($off, '/app/env', $stranger))->{HTTP_TRACEPARENT}, undef, 'off: none';
 	is vars(ask($off, '/app/env', $stranger, 'traceparent: theirs'))->{HTTP_TRACEPARENT}, 'theirs', 'off: what a client sent passes';

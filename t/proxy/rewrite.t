@@ -117,7 +117,7 @@ END
 	is $c->reply->{body}, 'a file', 'a file is sent';
 };
 
-subtest 'what is no rule' => sub {
+subtest 'what is not a rule' => sub {
 	my %bad = (
 		'proxy-core.rewrite-request = ( "_path" => ( "a" => "b" ) )' => qr/expected the name of a header field, _uri/,
 		'proxy-core.rewrite-request = ( "a b" => ( "a" => "b" ) )' => qr/expected the name of a header field/,

@@ -209,7 +209,7 @@ subtest 'conditions and ranges' => sub {
 	like $tag, qr/^(W\/)?"/, 'otherwise the tag of the file';
 	is ask(["X-Sendfile: $dir/long.txt"], 'If-None-Match' => $tag)->{status}, 304, '... is compared';
 	is_reply(ask(["X-Sendfile: $dir/long.txt"], Range => 'bytes=-2'), '206 yz', 'a range');
-	is ask(["X-Sendfile: $dir/long.txt"], Range => 'bytes=99-')->{status}, 416, 'a range behind the end';
+	is ask(["X-Sendfile: $dir/long.txt"], Range => 'bytes=99-')->{status}, 416, 'a range after the end';
 	is_reply(ask(["X-Sendfile: $dir/f.txt", 'Status: 404 x'], Range => 'bytes=0-1'), '404 the file', 'a status of the application is kept, whole');
 	my $r = ask(["X-Sendfile: $dir/f.txt", 'Content-Length: 3', 'Content-Encoding: gzip', 'Content-Range: bytes 0-1/2', 'Content-Type: a/b']);
 	is join(' ', map { $r->{header}{$_} // '-' } qw(content-length content-encoding content-range content-type)), '8 - - a/b',

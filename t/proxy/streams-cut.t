@@ -31,9 +31,9 @@ my @stages = (
 		my $idle = 0;
 		while ($idle < 5) { $idle = $c->push('x' x 100_000) ? 0 : $idle + 1; select undef, undef, undef, 0.005 }
 	}],
-	['behind an early head', sub { my ($c, $b) = @_; $b->send($ok); $c->head }],
+	['after an early head', sub { my ($c, $b) = @_; $b->send($ok); $c->head }],
 	['in an early reply', sub { my ($c, $b) = @_; $b->send("${ok}begun"); $c->head; $c->take(5) }],
-	['behind the body', sub { my ($c, $b) = @_; for (1 .. 30) { $c->send('x' x 100_000); $b->take(100_000) } }],
+	['after the body', sub { my ($c, $b) = @_; for (1 .. 30) { $c->send('x' x 100_000); $b->take(100_000) } }],
 );
 
 for my $stage (@stages) {
@@ -45,7 +45,7 @@ for my $stage (@stages) {
 		$b->head;
 		$until->($c, $b);
 		$how eq 'resets' || $name =~ /does not read/ ? $c->abort : close $c->sock;
-		if ($name eq 'behind the body' && $how eq 'closes') {
+		if ($name eq 'after the body' && $how eq 'closes') {
 			$b->send("${ok}0123456789");    # the client may have closed its direction only
 		}
 		ok gone($b), "$name: the client $how, the application hears of it";
@@ -69,7 +69,7 @@ subtest 'an application that is not there' => sub {
 	my $r = $c->reply;
 	is $r->{status}, 503, 'the client that sends its body first gets its reply';
 	is $r->{header}{connection}, 'close', 'and the end of the connection';
-	is $c->rest, '', 'behind it';
+	is $c->rest, '', 'after it';
 };
 
 ok eventually(sub { $srv->descriptors <= $fds }), 'every socket is closed';

@@ -63,7 +63,7 @@ subtest 'a chunked body goes on in chunks' => sub {
 	ok $b->silent, 'without the trailers';
 	$b->send(ok_of('thanks'));
 	is $c->reply->{body}, 'thanks', 'the reply';
-	is $c->reply->{status}, 200, 'and a request behind the body';
+	is $c->reply->{status}, 200, 'and a request after the body';
 };
 
 subtest 'both directions at once' => sub {
@@ -146,7 +146,7 @@ subtest 'bodies that are too long' => sub {
 	is $c->rest, '', 'is cut';
 };
 
-subtest 'a body is no request' => sub {
+subtest 'a body is not a request' => sub {
 	my $s = start(q{proxy-core.rewrite-request = ( "X-Slow" => ( "^(a|aa)+$" => "x" ) )} . "\n");
 	my $c = $s->connect;
 	my $body = req('/counters');
@@ -211,9 +211,9 @@ subtest 'a reply before the body, from an application that closes' => sub {
 		is $r->{header}{connection} // '', $framing eq '20000000' ? 'close' : '', 'and whether the connection goes on';
 		if ($framing eq '400000') {
 			$c->send("GET /counters HTTP/1.1\r\nHost: x\r\n\r\n");
-			is $c->reply->{status}, 200, 'the connection goes on behind a short rest';
+			is $c->reply->{status}, 200, 'the connection goes on after a short rest';
 		} else {
-			is $c->rest, '', 'the connection ends behind a long one';
+			is $c->rest, '', 'the connection ends after a long one';
 			ok !$c->{reset}, 'without a reset';
 		}
 	}

@@ -68,7 +68,7 @@ subtest 'bodies of all sizes arrive with both framings' => sub {
 	is_deeply [glob $srv->run . '/.accel*'], [], 'and had no name';
 };
 
-subtest 'a request behind a body is answered' => sub {
+subtest 'a request after a body is answered' => sub {
 	for my $framing (qw(length chunked)) {
 		my $c = $srv->connect;
 		my $body = body_of(300_000);

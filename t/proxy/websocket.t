@@ -98,11 +98,11 @@ subtest 'the switch' => sub {
 	ok $backend->waits(60), 'the socket of a tunnel is not used again';
 	($b = $backend->accept)->head;
 	$b->send("${switch}at once");
-	is $d->head, $switch, 'bytes behind the head';
+	is $d->head, $switch, 'bytes after the head';
 	is $d->take(7), 'at once', 'pass, too';
 };
 
-subtest 'an address has so many tunnels' => sub {
+subtest 'an address has this many tunnels' => sub {
 	my @tunnel = map { [tunnel('/few')] } 1, 2;
 	my $c = $srv->connect;
 	$c->send(Test::WebSocket::request('/few'));

@@ -38,7 +38,7 @@ is "$b->{state} $b->{own_5xx_sum}", 'unreachable 2', 'JSON';
 like $b->{reason}, qr/^connect: /, '... says why';
 cmp_ok abs($b->{since} - time), '<', 60, '... and since when';
 is metric('state', $gone, ',state="unreachable"'), 1, 'metrics: the state';
-is metric('state', $gone, ',state="up"'), 0, '... is no other';
+is metric('state', $gone, ',state="up"'), 0, '... is not another';
 cmp_ok metric('state_since_timestamp_seconds', $gone), '>=', $b->{since} - 1, '... since';
 like $srv->fetch('/status')->{body}, qr/<b class="bad">unreachable<\/b> <small>connect: /, 'HTML';
 like $srv->fetch('/metrics')->{body}, qr/^accel_own_5xx_total\{cause="application"\} 2$/m, 'own 5xx of the server, by cause';
@@ -55,7 +55,7 @@ $checked->down;
 ok eventually(sub { backend($checked)->{state} eq 'check-failed' }), 'a check fails: the state says so, without a request';
 is metric('state', $checked, ',state="check-failed"'), 1, '... in the metrics';
 cmp_ok metric('check_timestamp_seconds', $checked), '>=', metric('check_success_timestamp_seconds', $checked), '... with the times of checks';
-is metric('replies_total', $checked), 1, 'a check is no reply to a client';
+is metric('replies_total', $checked), 1, 'a check is not a reply to a client';
 is backend($checked)->{own_5xx_sum}, 0, '... and its failure no error of a client';
 
 my $ctl = JSON::PP::decode_json((Test::Util::run_fed(program('accel-server'), '', 'ctl', 'status', '--json', '--socket=' . $srv->run . '/pid.ctl'))[1]);

@@ -25,7 +25,7 @@ my $transfers = $sanitizer ? 3000 : 10_000;
 my @backends  = qw(adaptive gthread-aio linux-sendfile writev);
 # The sanitizer keeps freed memory to catch later uses.  It keeps less here, or that looks like a leak.
 # Freed windows of files return to the system, so what stays is a leak.  In the heap of the C library a window stays while
-# anything lies behind it: up to two for each client of the busiest moment.
+# anything lies after it: up to two for each client of the busiest moment.
 my %env = (
 	ASAN_OPTIONS => join(':', grep { length } $ENV{ASAN_OPTIONS} // '', 'quarantine_size_mb=8'),
 	MALLOC_MMAP_THRESHOLD_ => 128 << 10,
@@ -174,7 +174,7 @@ subtest 'a reply of a truncated file is cut, never padded' => sub {
 	my $want = pattern($size);
 	for my $network (@backends) {
 		my $srv = server($network);
-		# Before what has arrived, behind what is under way, and anywhere between.
+		# Before what has arrived, after what is under way, and anywhere between.
 		for my $to (1000, (47 << 20) + 777, map { $_ << 18 } 1, 5, 13, 30) {
 			put("$www/victim", $want);
 			utime 1, $to, "$www/victim" or die "utime: $!";         # not a version the server knows

@@ -34,7 +34,7 @@ sub served {
 	return $ok;
 }
 
-# A kind of line is logged once a second: at most so many since the time given.
+# A kind of line is logged once a second: at most this many since the time given.
 sub most_lines { my ($began) = @_; return 2 + time - $began }
 
 # How many of these connections have the head of a 200, once there are n of them or patience ends.

@@ -77,7 +77,7 @@ subtest 'Connection and version decide when a connection ends' => sub {
 	$c->send(req('/a', 'Connection: close') . req('/b'));
 	my $r = $c->reply;
 	is $r->{header}{connection}, 'close', 'Connection: close is honoured and said';
-	is $c->rest, '', '... and the request behind it is not answered';
+	is $c->rest, '', '... and the request after it is not answered';
 	$c = $srv->connect;
 	$c->send("GET /a HTTP/1.0\r\n\r\n");
 	like $c->rest, qr/\AHTTP\/1\.1 200 .*\r\n\r\nA\z/s, 'HTTP/1.0 is closed';
@@ -188,7 +188,7 @@ subtest 'the body of a request for a file is dropped' => sub {
 			ok $c->closed, '... and closed as said';
 		} else {
 			my $next = $c->reply;
-			is $next && $next->{body}, 'A', '... and the next request is found behind the body';
+			is $next && $next->{body}, 'A', '... and the next request is found after the body';
 		}
 	}
 	my $c = $srv->connect;

@@ -82,7 +82,7 @@ subtest 'a flood delays its neighbours no more than strangers' => sub {
 	for (1 .. 5) { $ask->($_, $conn{$_}) for $neighbour, $stranger }
 	is flood_ends($flood), 0, 'it has got answers all the time';
 	is $wrong, 0, 'so have the others';
-	# Behind the flood it would be more than fifty times.
+	# At the end of the flood it would be more than fifty times.
 	cmp_ok $took{$neighbour}, '<', 5 * $took{$stranger}, 'a neighbour in its network waits as long as a stranger';
 	cmp_ok $took{$_}, '<', 10 * $took{alone}, "... and not for the flood: $_" for $neighbour, $stranger;
 	diag join ', ', map { sprintf '%s: %.0f ms', $_, 200 * $took{$_} } 'alone', $neighbour, $stranger;

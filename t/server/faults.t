@@ -109,7 +109,7 @@ sub breaks {
 	my @verdict = map { verdict($_, bytes($large)) } replies(@c);
 	is_deeply [grep { !/^(?:cut|error 500)$/ } @verdict], [], 'a disk that breaks in mid-file: an error, or cut after right bytes';
 	is verdict(ask($srv, "$at/large9", "0-99999")->reply, bytes(100_000)), 'right', 'what lies well before is served';
-	like verdict(ask($srv, "$at/large10", ($bad + 1) . '-')->reply, substr bytes($large), $bad + 1), qr/^(?:cut|error 500)$/, 'what lies behind is not';
+	like verdict(ask($srv, "$at/large10", ($bad + 1) . '-')->reply, substr bytes($large), $bad + 1), qr/^(?:cut|error 500)$/, 'what lies after is not';
 	my $parts = ask($srv, "$at/large11", "0-9," . ($bad + 300_000) . '-' . ($bad + 400_000))->reply;
 	ok !$parts || $parts->{cut} || $parts->{status} >= 500, 'nor are parts, one of which does';
 	is_deeply [map { verdict(ask($srv, "$at/cold$_")->reply, bytes(50_000)) } 1 .. 3], [('error 500') x 3], 'a disk that does not read at all';

@@ -102,10 +102,10 @@ subtest 'a directory gives its index file or a redirect' => sub {
 	is status_is('/dir', 301, 'directory without slash')->{header}{location}, '/dir/', '... to the one with';
 	is status_is('/dir?a=b&c', 301, 'with a query')->{header}{location}, '/dir/?a=b&c', '... which is kept';
 	is status_is('/a%20b%25c', 301, 'odd name')->{header}{location}, '/a%20b%25c/', '... encoded again';
-	is status_is('//dir', 301, 'two slashes')->{header}{location}, '/dir/', '... are no other host';
+	is status_is('//dir', 301, 'two slashes')->{header}{location}, '/dir/', '... are not another host';
 	is status_is('/./empty/../dir/.', 200, 'dot segments inside the root')->{body}, '<p>index', '... are taken away';
 	status_is('/empty/', [403, 404], 'directory without index file');
-	status_is('/hello.txt/', [403, 404], 'slash behind a file');
+	status_is('/hello.txt/', [403, 404], 'slash after a file');
 	status_is('/hello.txt/x', 404, 'file used as a directory');
 };
 

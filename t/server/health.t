@@ -71,7 +71,7 @@ subtest 'drain and undrain' => sub {
 	is_deeply [ctl($srv, 'undrain')], [0, "serving\n"], 'ctl undrain';
 	is health($srv), "200 ok\n", 'health: 200 again';
 	like said(@drain), qr/^75 ctl undrain has ended it\n/, 'ctl drain ends with status 75, and says why';
-	unlike $srv->log, qr/ev=reply\.failed/, 'a check that fails is no failed reply';
+	unlike $srv->log, qr/ev=reply\.failed/, 'a check that fails is not a failed reply';
 	like $srv->wait_log(qr{ev=drain\.undone}), qr/ev=drain\.started by="ctl drain" seconds=$long .*ev=drain\.undone/s, 'the log has both';
 };
 

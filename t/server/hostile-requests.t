@@ -17,7 +17,7 @@ my $canary = "GET /canary HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 sub statuses { return [$_[0] =~ m{(?:\A|\r\n\r\n|</p>\n|\n)HTTP/1\.1 ([0-9]{3}) }g] }
 
-# Refused with one of the statuses, closed, and the request behind it not run.
+# Refused with one of the statuses, closed, and the request after it not run.
 sub refused {
 	my ($name, $bytes, @want) = @_;
 	my $got = $srv->request($bytes . $canary);
@@ -45,7 +45,7 @@ my @smuggling = (
 	['two Transfer-Encoding fields',     post("0\r\n\r\n", $chunked, $chunked), 400, 501],
 	['unknown coding',                   post('', 'Transfer-Encoding: gzip'), 501],
 	['identity',                         post('', 'Transfer-Encoding: identity'), 501, 400],
-	['coding behind another',            post("0\r\n\r\n", 'Transfer-Encoding: gzip, chunked'), 501, 400],
+	['coding after another',            post("0\r\n\r\n", 'Transfer-Encoding: gzip, chunked'), 501, 400],
 	['chunked twice',                    post("0\r\n\r\n", 'Transfer-Encoding: chunked, chunked'), 501, 400],
 	['chunked is not last',              post("0\r\n\r\n", 'Transfer-Encoding: chunked, identity'), 501, 400],
 	['quoted chunked',                   post("0\r\n\r\n", 'Transfer-Encoding: "chunked"'), 501, 400],
@@ -61,11 +61,11 @@ my @smuggling = (
 my @chunks = map { ["chunked body: $_->[0]", post($_->[1], $chunked), 400, 405, 413] } (
 	['no hex digit', "zz\r\nabcde\r\n0\r\n\r\n"], ['0x prefix', "0x5\r\nabcde\r\n0\r\n\r\n"],
 	['sign', "+5\r\nabcde\r\n0\r\n\r\n"], ['negative', "-1\r\nabcde\r\n0\r\n\r\n"],
-	['leading blank', " 5\r\nabcde\r\n0\r\n\r\n"], ['bare LF behind the size', "5\nabcde\r\n0\r\n\r\n"],
-	['bare LF behind an extension', "5;a\nabcde\r\n0\r\n\r\n"], ['bare CR in an extension', "5;a\rb\r\nabcde\r\n0\r\n\r\n"],
+	['leading blank', " 5\r\nabcde\r\n0\r\n\r\n"], ['bare LF after the size', "5\nabcde\r\n0\r\n\r\n"],
+	['bare LF after an extension', "5;a\nabcde\r\n0\r\n\r\n"], ['bare CR in an extension', "5;a\rb\r\nabcde\r\n0\r\n\r\n"],
 	['empty size', "\r\nabcde\r\n0\r\n\r\n"], ['too long a size', 'f' x 17 . "\r\nabcde\r\n0\r\n\r\n"],
-	['size overflows', "ffffffffffffffff\r\nabcde\r\n0\r\n\r\n"], ['no line end behind the data', "5\r\nabcde0\r\n\r\n"],
-	['LF behind the data', "5\r\nabcde\n0\r\n\r\n"], ['endless extension', '5;' . 'x' x 70_000 . "\r\nabcde\r\n0\r\n\r\n"],
+	['size overflows', "ffffffffffffffff\r\nabcde\r\n0\r\n\r\n"], ['no line end after the data', "5\r\nabcde0\r\n\r\n"],
+	['LF after the data', "5\r\nabcde\n0\r\n\r\n"], ['endless extension', '5;' . 'x' x 70_000 . "\r\nabcde\r\n0\r\n\r\n"],
 	['endless trailers', "0\r\n" . "X: y\r\n" x 12_000 . "\r\n"], ['bare LF in trailers', "0\r\nX: y\n\r\n"],
 );
 my @syntax = (
@@ -90,7 +90,7 @@ my @syntax = (
 	['two blanks',                  "GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
 	['two blanks before the version', "GET /  HTTP/1.1\r\nHost: x\r\n\r\n", 400],
 	['tab as separator',            "GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-	['blank behind the version',    "GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400],
+	['blank after the version',    "GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400],
 	['blank before the method',     " GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
 	['no method',                   "/ HTTP/1.1\r\nHost: x\r\n\r\n", 400],
 	['bad character in the method', "G\@T / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
@@ -134,7 +134,7 @@ subtest 'unusual but valid requests are served' => sub {
 		'HTTP/1.2'                 => "GET /hello.txt HTTP/1.2\r\nHost: x\r\nConnection: close\r\n\r\n",
 		'absolute form'            => "GET http://y:80/hello.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
 		'an empty line before it'  => "\r\n" . get('/hello.txt', 'Connection: close'),
-		'no blank behind a colon'  => get('/hello.txt', 'Connection:close'),
+		'no blank after a colon'  => get('/hello.txt', 'Connection:close'),
 		'blanks around a value'    => get('/hello.txt', "Connection: \t close \t "),
 		'header name in capitals'  => get('/hello.txt', 'CONNECTION: CLOSE'),
 		'8-bit value'              => get('/hello.txt', "X: \xe4", 'Connection: close'),

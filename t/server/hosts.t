@@ -40,7 +40,7 @@ my %by = page() =~ /^accel_replies_by_status_total\{status="(\w+)"\} (\d+)$/mg;
 is "$by{418} $by{599} $by{404}", '2 1 1', 'each status has its row';
 is scalar(grep { !/\A(?:[1-5]\d\d|other)\z/ } keys %by), 0, '... of 100 to 599, and other';
 
-# A name keeps its place through a reload; behind HOSTS_MAX all are others.
+# A name keeps its place through a reload; after HOSTS_MAX all are others.
 my $file = $srv->run . '/server.conf';
 put($file, slurp($file) . blocks(map { "h$_.example" } 1 .. HOSTS_MAX + 20));
 $srv->signal('USR1');

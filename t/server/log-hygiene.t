@@ -65,7 +65,7 @@ subtest 'a storm of refused requests is counted, not written' => sub {
 	    or diag join ' ', $count->();
 	my ($lines, $told) = $count->();
 	cmp_ok $lines, '<=', $per_second * $seconds, "at most $per_second a second are written";
-	cmp_ok $lines, '>=', $per_second, '... and so many are';
+	cmp_ok $lines, '>=', $per_second, '... and this many are';
 	like $srv->get('/statistics'), qr/^server\.log\.suppressed: ([0-9]+)/m, 'a counter has the rest';
 };
 

@@ -76,7 +76,7 @@ for (
 		is $part->{status}, 206, '... a part';
 		same(about($part, grep { $_ ne 'etag' } @needed), about($full, grep { $_ ne 'etag' } @needed), '... with the same fields');
 		my $past = $srv->fetch($url, @$more, Range => 'bytes=99999-');
-		is $past->{status} . ($past->{header}{'cache-control'} // ''), $url =~ /set/ ? '416no-cache' : '416', '... none behind the end'
+		is $past->{status} . ($past->{header}{'cache-control'} // ''), $url =~ /set/ ? '416no-cache' : '416', '... none after the end'
 			unless $url =~ /app/;
 	}
 }

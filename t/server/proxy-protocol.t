@@ -74,7 +74,7 @@ subtest 'one header for all requests of a connection' => sub {
 	$c->send($_) for 'PROXY TCP4 203.0.113.9 192.', "0.2.1 1 2\r", "\n" . req('/who?a') . req('/who?b');
 	is $c->reply->{body}, 'office', 'the same client' for 1, 2;
 	$c->send("PROXY TCP4 203.0.113.9 192.0.2.1 1 2\r\n" . req('/who'));
-	is $c->reply->{status}, 400, 'a second one is no request';
+	is $c->reply->{status}, 400, 'a second one is not a request';
 	ok $c->closed, 'and closes the connection';
 	is scalar($srv->wait_lines(3, qr/^203\.0\.113\.9 /, 'access.log')), 3, 'all have its client in the log';
 };
@@ -161,7 +161,7 @@ subtest 'a header that does not come' => sub {
 	$slow->send('PROXY TCP4 ');
 	$late->send("PROXY UNKNOWN\r\nGET /");
 	ok $slow->closed, 'closed at the deadline of a head';
-	is $late->reply->{status}, 408, 'a head behind a header has it, too';
+	is $late->reply->{status}, 408, 'a head after a header has it, too';
 	ok $silent->closed, 'and a silent connection';
 	like $srv->wait_log(qr/proxy-protocol\.failed/), qr/longer than server\.max-read-idle/, 'the log says so';
 };

@@ -68,7 +68,7 @@ subtest 'several ranges give a multipart reply' => sub {
 	is scalar @{ parts($srv->fetch('/abc', Range => 'bytes=' . join ',', map { 2 * $_ - 2 . '-' . (2 * $_ - 2) } 1 .. 13)) // [] }, 13, 'thirteen parts';
 	my $c = $srv->connect;
 	$c->send("GET /abc HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1,4-5\r\n\r\nGET /abc HTTP/1.1\r\nHost: x\r\n\r\n");
-	is_deeply [map { my $r = $c->reply; $r && $r->{status} } 1, 2], [206, 200], 'and the next request is answered behind it';
+	is_deeply [map { my $r = $c->reply; $r && $r->{status} } 1, 2], [206, 200], 'and the next request is answered after it';
 };
 
 subtest 'Range has no effect on HEAD, errors and empty files' => sub {

@@ -11,7 +11,7 @@ use Time::HiRes qw(sleep);
 
 use constant { RELOADS => 12, WORKERS => 4, SIZE => 8 << 20, ROOM_MIB => 3, EACH_MIB => 1.5, EACH_FDS => 12 };
 
-my $srv = Test::Server->start(conf => "server.max-worker = @{[WORKERS]}\nserver.max-keep-alive-idle = 1\nserver.cache.max-idle = 1\nserver.hotset-percent = 0\n"); # what it holds of /big is no leak
+my $srv = Test::Server->start(conf => "server.max-worker = @{[WORKERS]}\nserver.max-keep-alive-idle = 1\nserver.cache.max-idle = 1\nserver.hotset-percent = 0\n"); # what it holds of /big is not a leak
 my $url = 'http://127.0.0.1:' . $srv->port;
 $srv->sparse('big', SIZE);
 $srv->write("f$_", 'x' x 8000) for 1 .. 20;

@@ -72,7 +72,7 @@ SKIP: {
 		my ($name) = sort keys %weak;
 		my ($backend) = $name =~ /(.*?)\d+\z/;
 		my $r = $srv{$backend}->fetch("/$name", 'If-None-Match' => $weak{$name});
-		is "$r->{status} $r->{body}", '200 ' . 'b' x $size, 'the weak tag of the first contents is no match for the last';
+		is "$r->{status} $r->{body}", '200 ' . 'b' x $size, 'the weak tag of the first contents is not a match for the last';
 		cmp_ok $srv{adaptive}->counter('server.cache.unsettled'), '<=', 4 * $n, 'each is read a few times, not with every request';
 	};
 

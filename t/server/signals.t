@@ -102,7 +102,7 @@ subtest 'an access log that a reload drops is closed' => sub {
 	like $srv->log('one.log'), qr{/big}, '... and has its line';
 	is $is_open->('two'), 1, 'the other one stays open';
 	ok $use->(one => 'third'), 'the first is named again';
-	like $srv->log('one.log'), qr{/big.*third}s, '... and goes on behind what it has';
+	like $srv->log('one.log'), qr{/big.*third}s, '... and goes on after what it has';
 };
 
 subtest 'USR1 reloads without losing a connection' => sub {

@@ -281,7 +281,7 @@ subtest 'names with special characters are escaped' => sub {
 	for my $host ('"><script>alert(1)</script>', "a&b", "x'y\"z") {
 		my $r = $srv->fetch('/server-status', Host => $host);
 		next if $r->{status} == 400;            # refused is fine, too
-		unlike $r->{body}, qr/<script>alert/, "Host $host is no script";
+		unlike $r->{body}, qr/<script>alert/, "Host $host is not a script";
 		is html_is_well_formed($r->{body}), '', '... and breaks nothing';
 		my $json = eval { JSON::PP->new->utf8->decode($srv->fetch('/server-status?json', Host => $host)->{body}) };
 		is $json && $json->{host}{name}, $host, '... JSON';

@@ -50,7 +50,7 @@ subtest 'no connection is lost or cut' => sub {
 		my $old = $srv->upgrade;
 		ok $old, "upgrade $n: another process has the pid file";
 	}
-	is_deeply $starts->(), [$began->[0], $began->[1] + 3], 'the first process is remembered: an upgrade is no crash';
+	is_deeply $starts->(), [$began->[0], $began->[1] + 3], 'the first process is remembered: an upgrade is not a crash';
 	my ($asked, $wrong) = $load->stop;
 	is "@$wrong", '', "each of $asked requests was answered";
 	is scalar($srv->wait_lines(3, qr/ev=upgraded pid=/)), 3, 'each old process says so';
@@ -159,7 +159,7 @@ subtest 'requests during an upgrade' => sub {
 	ok !-e $srv->run . '/pid', '... and the pid file';
 };
 
-# Whenever it comes: behind "upgraded" the new process is the server, and the old one ends alone.
+# Whenever it comes: after "upgraded" the new process is the server, and the old one ends alone.
 subtest 'a signal in each phase of an upgrade' => sub {
 	for my $ms (1, 3, 6, 10, 15, 20, 25, 30, 40, 50) {
 		my $sig = $ms % 2 ? 'TERM' : 'INT';
@@ -171,7 +171,7 @@ subtest 'a signal in each phase of an upgrade' => sub {
 		is $srv->wait_exit, 0, "$sig after $ms ms: the old process ends";
 		my $log = $srv->log;
 		if ($log =~ /ev=upgraded pid=(\d+).*ev=stopping by=$sig/s) {
-			is $srv->log('pid'), "$1\n", '... behind the upgrade: the new one has the pid file';
+			is $srv->log('pid'), "$1\n", '... after the upgrade: the new one has the pid file';
 			kill 'TERM', $1;
 		}
 		ok eventually(sub { !children_named($srv) }), '... and no process stays' or diag $log;

@@ -33,7 +33,7 @@ subtest 'x-sendfile.conf' => sub {
 		directories => { slash => 301, bare => 403 },
 		# mod_xsendfile 0.12 takes the header as it is: what cannot stand in a header cannot be sent.
 		names => { map { $_ => 403 } 'end ', "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt" },
-		# AH01075: a range behind the end of a file
+		# AH01075: a range after the end of a file
 		log => [$ready, qr/AH01075: Error dispatching request to : \(passing brigade to output filters\)/],
 	);
 	check_order($site, "X-Sendfile: $site->{root}/late.txt");

@@ -14,7 +14,7 @@ need_program($_, $_) for qw(openssl curl);
 
 my ($chapter) = slurp("$FindBin::Bin/../../doc/server.md") =~ /^## What it is not\n(.*)/ms;
 
-# The indented blocks behind the words, without the indent.
+# The indented blocks after the words, without the indent.
 sub lines_after {
 	my ($words, $n) = @_;
 	my ($rest) = $chapter =~ /\Q$words\E(.*)/s or die "doc/server.md: nothing about $words\n";

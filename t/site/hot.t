@@ -36,7 +36,7 @@ sub start {
 	return Test::Site->start($r->{kind}, $r->{file}, root => "$tree/www", %arg, edit => sub { Test::Site::by_command($edit->($_[0])) });
 }
 
-# Answers of the accelerator to so many requests for this file.
+# Answers of the accelerator to this many requests for this file.
 sub asked_for {
 	my ($site, $n, $target) = @_;
 	my $asked = $site->asked;

@@ -9,7 +9,7 @@ use Test::Site::Checks;
 Test::Site->need('lighttpd');
 
 my $tree = tree();
-# What lighttpd refuses before it asks the accelerator (server.http-parseopts): bytes that are no UTF-8, control characters.
+# What lighttpd refuses before it asks the accelerator (server.http-parseopts): bytes that are not UTF-8, control characters.
 my %refused = map { $_ => 400 } "\xff\xfe.txt", "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt";
 my $started = qr/server started|server stopped/;
 my $by_command = \&Test::Site::by_command;

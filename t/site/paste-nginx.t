@@ -60,7 +60,7 @@ subtest 'where the root is' => sub {
 	my $asked = $site->asked;
 	is $site->get('/free.txt', Host => 'one')->{status}, 200, 'another location is served';
 	is $site->asked, $asked, '... without a question';
-	is $site->get($_, Host => 'server')->{status}, 404, "$_ is no name for clients" for '/stat-accel', '/stat-accel/down';
+	is $site->get($_, Host => 'server')->{status}, 404, "$_ is not a name for clients" for '/stat-accel', '/stat-accel/down';
 	is $site->complaints, '', 'the error log has nothing';
 };
 

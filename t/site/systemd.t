@@ -20,7 +20,7 @@ my $sd = Test::Systemd->boot;
 
 my $readme = slurp("$examples/systemd/README.md");
 
-# The first block of commands of README.md behind a line, without sudo.
+# The first block of commands of README.md after a line, without sudo.
 sub lines ($from) {
 	my ($block) = $readme =~ /^\Q$from\E(?s:.*?)\n\n((?:    .*\n)+)/m or die "README.md: nothing below $from";
 	return map { s/\bsudo //gr } $block =~ /^    (.*)$/mg;

@@ -75,7 +75,7 @@ subtest 'logrotate accepts its files' => sub {
 	}
 };
 
-# The commands behind postrotate, with these paths for those of an installation.
+# The commands after postrotate, with these paths for those of an installation.
 sub postrotate ($unit, %is) {
 	my ($script) = slurp("$examples/systemd/$unit.logrotate") =~ /^\tpostrotate\n(.*?)^\tendscript/ms;
 	$script =~ s/\Q$_\E/$is{$_}/g for keys %is;

@@ -39,8 +39,8 @@ life_of(pid_t thread)
 	if (!proc_read(thread, "stat", buf, sizeof(buf)))
 		/* else it is hidden from us */
 		return (kill(thread, 0) < 0 && errno == ESRCH ? GONE : ALIVE);
-	/* Fields are counted from behind the name, which may hold anything: 9 is flags, 31 pending
-	 * signals. */
+	/* Fields are counted from the end of the name, which may hold anything: 9 is flags, 31
+	 * pending signals. */
 	after = strrchr(buf, ')');
 	if (after == NULL || sscanf(after + 1,
 				 " %*c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d"

@@ -22,7 +22,7 @@ static int forgetting;
 
 /* ---------------------------------------------------------------- orders
  *
- * Each gets what stands behind its name, and returns NULL or why not.
+ * Each gets what stands after its name, and returns NULL or why not.
  */
 static const char *
 order(const struct outcome *o, off_t from, const char *pattern)
@@ -143,7 +143,7 @@ forget(const struct node *n)
 
 /* The kernel takes the locks of directories and pages for this.  Waiting look-ups and reads hold
  * them.
- * Slow requests end.  Behind one that hangs, this thread would wait where no signal reaches it. */
+ * Slow requests end.  For one that hangs, this thread would wait where no signal reaches it. */
 static const char *
 order_forget(char *rest)
 {

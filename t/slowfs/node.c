@@ -80,7 +80,7 @@ node_get(const char *path)
 }
 
 /* The kernel keeps an absence without a look-up to give back, so it stays here until it is
- * forgotten on purpose.  Without memory it cannot be, which is no reason to fail the request. */
+ * forgotten on purpose.  Without memory it cannot be, which is not a reason to fail the request. */
 void
 node_absent(const char *path)
 {

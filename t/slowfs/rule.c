@@ -56,7 +56,7 @@ rules_hang(void)
 	return (r != NULL);
 }
 
-/* A read that begins before the offset and ends behind it cannot be answered in part: the kernel
+/* A read that begins before the offset and ends after it cannot be answered in part: the kernel
  * takes a short answer for the end of the file.  One for the page cache fails as a whole, and the
  * kernel asks again for each page that a reader wants, so that the rule holds to the page.  A
  * direct one is what its caller asked for, and meets the rule as a whole. */

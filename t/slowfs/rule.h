@@ -20,7 +20,7 @@ struct outcome {
 struct rule {
 	struct rule *next;
 	struct outcome outcome; /* HANG or FAIL */
-	off_t from;             /* reads at or behind this; -1: all requests */
+	off_t from;             /* reads at or after this; -1: all requests */
 	char pattern[];         /* see path_matches() */
 };
 

@@ -45,7 +45,7 @@
 
 #define LOOK_MS  500   /* how long a killed starter may wait for its end */
 #define DRAIN_MS 3000  /* at the end, for orders that are being carried out */
-#define FDS_SOON 16384 /* room for so many descriptors */
+#define FDS_SOON 16384 /* room for this many descriptors */
 
 int source_fd;
 

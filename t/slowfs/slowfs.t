@@ -127,7 +127,7 @@ sub aside {
 	POSIX::_exit(0);
 }
 
-# Whether it has ended within so many seconds; then, $? is how.
+# Whether it has ended within this many seconds; then, $? is how.
 sub ended {
 	my ($pid, $within) = @_;
 	my $deadline = time + $within;
@@ -254,7 +254,7 @@ subtest 'fail, fail_after' => sub {
 		$slow->forget;
 		$slow->fail_after($offset, 'EIO', '/odd');
 		my ($got, $error) = read_on("$d/odd");
-		is $error, $EIO, "EIO behind $offset";
+		is $error, $EIO, "EIO after $offset";
 		ok $got eq substr($odd, 0, $offset), 'exactly there, and what was before is right';
 		$slow->go;
 	}

@@ -254,7 +254,7 @@ bad_stream(struct peer *p, char *out, unsigned *requests)
 	return (n + (size_t)snprintf(out + n, PIECE_MAX - n, "ZZ\r\n"));
 }
 
-/* A file that is not in memory, and a body for an application right behind it. */
+/* A file that is not in memory, and a body for an application right after it. */
 static size_t
 behind_cold(struct peer *p, char *out, unsigned *requests)
 {
@@ -342,7 +342,7 @@ const struct attack attacks[] = {
 	    .next = bad_chunks },
 	{ "bad-stream", "sends malformed chunks to --stream, which has an error handler", 50, 500,
 	    .pause_ms = 5, .reset_ms = 500, .next = bad_stream },
-	{ "behind-cold", "asks for a file of --cold and sends a body to --stream behind it", 50,
+	{ "behind-cold", "asks for a file of --cold and sends a body to --stream after it", 50,
 	    1000, .again = true, .next = behind_cold },
 	{ "stale-name", "asks for --stale, for which an application names a missing file", 50, 1000,
 	    .again = true, .next = stale_name },

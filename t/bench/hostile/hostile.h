@@ -31,9 +31,9 @@ struct run;
 struct attack {
 	const char *name, *doc;
 	unsigned conns, rate; /* default: connections at a time; new ones per second */
-	/* between two pieces; or behind an answer, before next() is called anew */
+	/* between two pieces; or after an answer, before next() is called anew */
 	unsigned pause_ms;
-	/* breaks the connection so long after the last piece; 0: never */
+	/* breaks the connection this long after the last piece; 0: never */
 	unsigned reset_ms;
 	unsigned sip; /* bytes read at a time, one sip in 100 ms; 0: reads all */
 	bool deaf;    /* never reads */

@@ -13,7 +13,7 @@ Test::Drill - a hostile application for each protocol, and what a client gets of
 Each case of L<Test::Drill::Cases> is one request to an application that breaks a rule, and a second request, to a good application,
 on the same connection of the client. All cases run at the same time. A case is right if
 
-- the client gets the status of the case, or its connection is cut behind the head;
+- the client gets the status of the case, or its connection is cut after the head;
 - the second request gets its own reply, so the framing is intact;
 
 and at the end no socket, request or descriptor is left over, and requests of others were all answered meanwhile.

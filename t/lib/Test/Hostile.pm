@@ -214,7 +214,7 @@ sub _cold_list {
 	return 'cold.list';
 }
 
-# Requests by the clock for so many seconds, all kinds at once: the report of accel-load for each, with "failed" and "p99" (ms).
+# Requests by the clock for this many seconds, all kinds at once: the report of accel-load for each, with "failed" and "p99" (ms).
 sub victims {
 	my ($self, $seconds, @kinds) = @_;
 	my %kid = map { $_ => $self->_victim_begin($_, $seconds) } @kinds;
@@ -252,7 +252,7 @@ sub base_line {
 	return;
 }
 
-# True once descriptors and memory are near the base line again.  Files that stay open in the caches are no leak.
+# True once descriptors and memory are near the base line again.  Files that stay open in the caches are not a leak.
 sub recovered {
 	my ($self) = @_;
 	my $base = $self->{base};
@@ -304,7 +304,7 @@ sub withstands {
 	$builder->todo_start($arg{todo}) if $arg{todo};
 	subtest $name => sub {
 		my $pid = $self->server->pid;
-		my $alone = delete $self->{rest}{"@victims"} // $self->victims(0.25, @victims);      # the rest behind the attack before
+		my $alone = delete $self->{rest}{"@victims"} // $self->victims(0.25, @victims);      # the rest after the attack before
 		my $before = $self->counters;
 		my $attack = $self->attack(@{ $arg{attacks} });
 		ok $self->_under_way($before, \%arg), ($arg{counter} // 'server.connections.accepted') . ' shows the attack';

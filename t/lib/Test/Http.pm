@@ -157,7 +157,7 @@ sub _more {
 	while (1) {
 		my $n = sysread $self->{sock}, my $piece, 1 << 18;
 		if ($n) {
-			$self->{in} .= $piece;  # reading behind a long string would copy it each time
+			$self->{in} .= $piece;  # reading to the end of a long string would copy it each time
 			return 1;
 		}
 		if (defined $n || !($!{EAGAIN} || $!{EINTR})) {

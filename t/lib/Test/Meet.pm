@@ -17,7 +17,7 @@ C<GROUP> seeds share a configuration (L<Test::Meet::Conf>) and a server. A seed 
 that is well-behaved and must not notice. When the seeds of a group are through, nothing may be left in the server.
 
 A seed always makes the same bytes. What a server remembers of the seeds before it in its group matters, too, so a seed is replayed
-behind those. After a failure the server is started anew.
+after those. After a failure the server is started anew.
 
 =cut
 
@@ -51,7 +51,7 @@ sub new {
 
 sub group_of { my ($seed) = @_; return int(($seed - 1) / GROUP) }
 
-# Runs these seeds, each behind those before it in its group.  Stops early at the time `until`, if that is set.  Returns { seed => [wrong, ...] }.
+# Runs these seeds, each after those before it in its group.  Stops early at the time `until`, if that is set.  Returns { seed => [wrong, ...] }.
 sub seeds {
 	my ($self, @seeds) = @_;
 	my (%of, @kid);
@@ -319,7 +319,7 @@ sub _meet {
 	}
 }
 
-# A table by kinds of features: of so many pairs of values that occur, how many have met.
+# A table by kinds of features: of this many pairs of values that occur, how many have met.
 sub pairs {
 	my ($self) = @_;
 	my (%values, %met, @kinds);

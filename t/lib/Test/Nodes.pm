@@ -18,7 +18,7 @@ Test::Nodes - several machines on this one: nodes with accel-server in network n
 The files of examples/scale/ are used as they are, with their addresses and paths. The program runs in a network and a mount namespace of
 its own, in which F</run>, F</srv> and F</var/log> are empty. Each node has a network namespace with one end of a veth pair; the other ends and
 10.77.0.1 are at one bridge. It sees its own slowfs, so its own disks and its own part of the page cache, at F</srv/www>. With C<memory_mb> it has a
-memory cgroup: its pages in memory, with those of the program, are at most so many.
+memory cgroup: its pages in memory, with those of the program, are at most this many.
 
 Nothing of this has a name outside of the namespaces, so it is gone with the last process, also after KILL; servers end with this
 program. The keeper of a node removes its cgroup.

@@ -28,7 +28,7 @@ accelerator. Only these words are replaced, wherever they stand:
 
 Not by a replacement: the command line of the server keeps it in the foreground (so is
 spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
-temporary files behind its "http {". Started by root, everything runs as www-data, as in the file;
+temporary files after its "http {". Started by root, everything runs as www-data, as in the file;
 by others, lines and options that change the user are left out, since they cannot work.
 
 The accelerator gets C<--status-path=/accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know

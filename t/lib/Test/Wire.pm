@@ -247,7 +247,7 @@ sub _forward {
 		my $name = $type == 10 ? _string(\$in) : $ATTRIBUTE[$type] // die "attribute $type\n";
 		$attr{$name} = $type == 11 ? unpack 'n', substr $in, 0, 2, '' : _string(\$in);
 	}
-	die "bytes behind the attributes\n" if $in ne '';
+	die "bytes after the attributes\n" if $in ne '';
 	my $verb = $method == 0xff ? $attr{METHOD} : $METHOD[$method];
 	my $target = defined $attr{QUERY_STRING} ? "$uri?$attr{QUERY_STRING}" : $uri;
 	my $env = Test::Wire::_env($verb, $target, $protocol, @pairs);

@@ -126,7 +126,7 @@ sub sample {
 	return;
 }
 
-# Reloads and rotations for so many seconds.
+# Reloads and rotations for this many seconds.
 sub storm {
 	my ($self, $seconds) = @_;
 	my $end = time + $seconds;

@@ -118,7 +118,7 @@ sub matrix ($self, $case) {
 	return;
 }
 
-# "50" is a share of the files, "48m" is so many MiB.
+# "50" is a share of the files, "48m" is this many MiB.
 sub limit ($text) {
 	return { name => "$1 %", bytes => int($1 / 100 * FILES * BYTES) } if $text =~ /^(\d{1,3})%?\z/ && $1 >= 10;
 	return { name => "$1 MB", bytes => $1 << 20 } if $text =~ /^(\d{1,4})m\z/ && $1 >= 8;

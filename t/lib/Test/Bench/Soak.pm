@@ -115,7 +115,7 @@ sub go ($self) {
 	return;
 }
 
-# Seconds of one fault and the silence behind it; the first share is silent.
+# Seconds of one fault and the silence after it; the first share is silent.
 sub share ($self) {
 	my @faults = $self->asked;
 	return $self->{bench}->opt('seconds') / (@faults + 1);

@@ -146,7 +146,7 @@ sub data_line ($row) {
 	    $b->{mb}, $a->{mb}, ($row->{disk_mb}) x 2;
 }
 
-# Bars from two columns, and a mark over each at the height in the two columns behind.
+# Bars from two columns, and a mark over each at the height in the two columns after.
 sub panel ($n, $bars, $marks) {
 	my @part = (qq{\$d$n using $bars:xtic(1) lc rgb "#c0392b" title "before"}, "'' using " . ($bars + 1) . q{ lc rgb "#1e8449" title "after"});
 	push @part, map { sprintf q{'' using ($0%+.3f):%d:(0.14) with xerrorbars lw 2 pt 0 lc rgb "#444444" notitle}, ($_ ? 1 : -1) / 6, $marks + $_ } 0, 1;

@@ -50,10 +50,10 @@ sub breaks {
 		my $late = $how eq 'closes' ? $open : 'cut';
 		my @in = (block => $block);
 		add("$how at once", $early, sub { $do }, @in);
-		add("$how behind one byte", $early, sub { (substr(whole($_[0]), 0, 1), $do) }, @in);
+		add("$how after one byte", $early, sub { (substr(whole($_[0]), 0, 1), $do) }, @in);
 		add("$how within the head", $early, sub { my ($w) = @_; (substr($w->head(200, 'X-A' => 'b' x 100), 0, 60), $do) }, @in);
-		add("$how behind a head without length", $late, sub { my ($w) = @_; ($w->head(200, 'X-A' => 'b'), $do) }, @in);
-		add("$how behind a head with a length", 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 10), $do) }, @in);
+		add("$how after a head without length", $late, sub { my ($w) = @_; ($w->head(200, 'X-A' => 'b'), $do) }, @in);
+		add("$how after a head with a length", 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 10), $do) }, @in);
 		add("$how within a body without length", $late, sub { my ($w) = @_; ($w->head(200, 'X-A' => 'b') . $w->body('half'), $do) }, @in);
 		add("$how within a body", 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 10) . $w->body('half'), $do) }, @in);
 		add("$how before the body of the request is there", $early, sub { $do }, early => 1, method => 'POST', body => 'x' x 300_000,
@@ -67,8 +67,8 @@ sub breaks {
 	}
 	add('speaks first', 502, sub { ['close'] }, block => 'greets');
 	add('is not there', 503, sub { }, block => 'gone');
-	add('half closes behind its reply', 200, sub { my ($w) = @_; (whole($w), ['half'], ['wait']) }, text => 'body');
-	add('closes behind its reply', 200, sub { my ($w) = @_; (whole($w), ['close']) }, text => 'body');
+	add('half closes after its reply', 200, sub { my ($w) = @_; (whole($w), ['half'], ['wait']) }, text => 'body');
+	add('closes after its reply', 200, sub { my ($w) = @_; (whole($w), ['close']) }, text => 'body');
 	add('resets within a large body', 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 3_000_000) . $w->body('x' x 1_000_000), ['reset']) });
 	return;
 }
@@ -193,7 +193,7 @@ sub fastcgi {
 	fcgi('cannot multiplex', 503, end_request(1, 1));
 	fcgi('unknown role', 502, end_request(1, 3));
 	fcgi("protocol status $_", 502, end_request(1, $_)) for 4, 255;
-	fcgi('overloaded behind the head', 'cut', $head . end_request(1, 2));
+	fcgi('overloaded after the head', 'cut', $head . end_request(1, 2));
 	fcgi('overloaded within the body', 'cut', $head . $body . end_request(1, 2));
 	fcgi('an exit status', 200, $head . $body . end_request(1, 0, 17), @ok);
 	fcgi("an end of $_ bytes", 'cut', $head . $body . record(T_END, 1, "\0" x $_)) for 0, 1, 7;
@@ -201,15 +201,15 @@ sub fastcgi {
 	fcgi('an end of 100 bytes', 200, $head . $body . record(T_END, 1, "\0" x 100), @ok);
 	fcgi('a record is longer than its bytes', 'cut', $head . record(T_STDOUT, 1, 'body', length => 500), @close);
 	fcgi('two ends', 200, $head . $body . $end . $end, @ok);
-	fcgi('a reply behind the end', 200, $head . $body . $end . record(T_STDOUT, 1, "X-B: c\r\n\r\nevil") . $end, @ok);
-	fcgi('garbage behind the end', 200, $head . $body . $end . 'evil' x 100, @ok);
+	fcgi('a reply after the end', 200, $head . $body . $end . record(T_STDOUT, 1, "X-B: c\r\n\r\nevil") . $end, @ok);
+	fcgi('garbage after the end', 200, $head . $body . $end . 'evil' x 100, @ok);
 	fcgi('HTTP instead', 502, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", @close);
 	fcgi('two heads', 200, $head . $head . $end, text => "X-A: b\r\n\r\n");
 	my @silent = (block => 'silent');
 	add('stderr without end, and no head', 504, sub { [flood => record(T_STDERR, 1, "PHP Warning: x\n" x 20)] }, @silent);
-	add('stderr without end, behind the head', 'cut', sub { ($head, [flood => record(T_STDERR, 1, "PHP Warning: x\n" x 20)]) }, @silent);
+	add('stderr without end, after the head', 'cut', sub { ($head, [flood => record(T_STDERR, 1, "PHP Warning: x\n" x 20)]) }, @silent);
 	add('empty records without end, and no head', 504, sub { [flood => record(T_STDOUT, 1, '') x 100] }, @silent);
-	add('empty records without end, behind the head', 'cut', sub { ($head, [flood => record(T_STDOUT, 1, '') x 100]) }, @silent);
+	add('empty records without end, after the head', 'cut', sub { ($head, [flood => record(T_STDOUT, 1, '') x 100]) }, @silent);
 	add('records of others without end', 504, sub { [flood => record(T_STDOUT, 2, 'evil') x 100] }, @silent);
 	return;
 }
@@ -223,8 +223,8 @@ sub scgi {
 	fcgi('lines that end with LF', 404, "Status: 404 x\nX-A: b\n\nbody", text => 'body');
 	fcgi('lines that end both ways', 404, "Status: 404 x\r\nX-A: b\n\r\nbody", text => 'body');
 	fcgi('nothing but an empty line', 200, "\n", text => '');
-	fcgi('stays open behind its length', 200, "Content-Length: 4\r\n\r\nbody", text => 'body', then => [['wait']]);
-	fcgi('floods behind its length', 200, "Content-Length: 4\r\n\r\nbody", text => 'body', then => [[flood => 'evil' x 100]]);
+	fcgi('stays open after its length', 200, "Content-Length: 4\r\n\r\nbody", text => 'body', then => [['wait']]);
+	fcgi('floods after its length', 200, "Content-Length: 4\r\n\r\nbody", text => 'body', then => [[flood => 'evil' x 100]]);
 	fcgi('closes within a line end', 502, "X-A: b\r\n\r", then => [['close']]);
 	return;
 }
@@ -238,14 +238,14 @@ sub chunks {
 	    ['no size', "\r\nevil\r\n0\r\n\r\n"], ['not hexadecimal', "xyz\r\nevil\r\n"], ['negative', "-4\r\nevil\r\n"], ['plus', "+4\r\nevil\r\n"],
 	    ['0x', "0x4\r\nevil\r\n0\r\n\r\n"], ['a space before', " 4\r\nevil\r\n"], ['too large', "ffffffffffffffff\r\nevil\r\n"],
 	    ['overflows', "10000000000000004\r\nevil\r\n0\r\n\r\n"], ['LF only', "4\nevil\n0\n\n"], ['shorter than its size', "9\r\nevil\r\n0\r\n\r\n"],
-	    ['longer than its size', "2\r\nevil\r\n0\r\n\r\n"], ['no line end behind it', "4\r\nevil0\r\n\r\n"], ['no last one', ''],
+	    ['longer than its size', "2\r\nevil\r\n0\r\n\r\n"], ['no line end after it', "4\r\nevil0\r\n\r\n"], ['no last one', ''],
 	    ['half of the last one', '0'], ['no empty line', "0\r\n"], ['CR only', "0\r\n\r"], ['a long extension', '4;' . 'a' x 300 . "\r\nevil\r\n0\r\n\r\n"],
 	    ['NUL in an extension', "4;a=\0\r\nevil\r\n0\r\n\r\n"], ['trailers without end', "0\r\n" . "A: b\r\n" x 2000], ['a trailer without a colon', "0\r\nevil\r\n\r\n"],
 	    ['a trailer with a control character', "0\r\nA: \1\r\n\r\n"], ['leading zeros', '0' x 300 . "4\r\nevil\r\n0\r\n\r\n"];
 	fcgi('chunk: extensions', 200, "${head}4;a=b;c=\"d\"\r\nbody\r\n0;e\r\n\r\n", @ok);
 	fcgi('chunk: trailers', 200, "${head}${ok}0\r\nX-Sendfile: /etc/passwd\r\nContent-Length: 1\r\n\r\n", @ok);
 	fcgi('chunk: large letters', 200, "${head}A\r\n0123456789\r\n0\r\n\r\n", text => '0123456789');
-	fcgi('chunk: bytes behind the last one', 200, "${head}${ok}0\r\n\r\nHTTP/1.1 200 Evil\r\nContent-Length: 4\r\n\r\nevil", @ok);
+	fcgi('chunk: bytes after the last one', 200, "${head}${ok}0\r\n\r\nHTTP/1.1 200 Evil\r\nContent-Length: 4\r\n\r\nevil", @ok);
 	return;
 }
 
@@ -278,7 +278,7 @@ sub http {
 	fcgi('to the end of the stream', 200, "$ok\r\nbody", @ok, then => [['close']]);
 	fcgi('to the end of the stream, reset', 'cut', "$ok\r\nbody", then => [['reset']]);
 	fcgi('Connection: close, stays open', 200, "${ok}Connection: close\r\n${len}\r\nbody", @ok, then => [['wait']]);
-	fcgi('bytes behind the length', 200, "${ok}${len}\r\nbodyHTTP/1.1 200 Evil\r\nContent-Length: 4\r\n\r\nevil", @ok);
+	fcgi('bytes after the length', 200, "${ok}${len}\r\nbodyHTTP/1.1 200 Evil\r\nContent-Length: 4\r\n\r\nevil", @ok);
 	fcgi('HEAD with chunks', 200, "${ok}Transfer-Encoding: chunked\r\n\r\n", method => 'HEAD');
 	fcgi('less than its length', 'cut', "${ok}Content-Length: 400\r\n\r\nbody", @close);
 	return chunks();
@@ -308,7 +308,7 @@ sub ajp13 {
 	fcgi('a piece longer than its packet', 'cut', $head . $packet->(pack('Cn', 3, 400) . "body\0"), @close);
 	fcgi('a piece of nothing', 200, $head . $packet->(pack('Cn', 3, 0) . "\0") . $body . $end, @ok);
 	fcgi('not to be used again', 200, $head . $body . $packet->("\5\0"), @ok, then => [['wait']]);
-	fcgi('bytes behind the end', 200, $head . $body . $end . $head . $packet->(pack('Cn', 3, 4) . "evil\0") . $end, @ok);
+	fcgi('bytes after the end', 200, $head . $body . $end . $head . $packet->(pack('Cn', 3, 4) . "evil\0") . $end, @ok);
 	fcgi('HTTP instead', 502, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", @close);
 	add('empty pieces without end', 'cut', sub { ($head, [flood => $packet->(pack('Cn', 3, 0) . "\0") x 100]) }, block => 'silent');
 	fcgi('asks for a body that nobody has', [200, 502, 'cut'], $packet->(pack 'Cn', 6, 8186) . $head . $body . $end);
@@ -320,8 +320,8 @@ sub ajp13 {
 sub uwsgi {
 	fcgi("line: $_->[0]", 502, "$_->[1]Content-Length: 4\r\n\r\nbody", then => [['close']]) for
 	    ['HTTP/2', "HTTP/2.0 200 OK\r\n"], ['two digits', "HTTP/1.1 20 OK\r\n"], ['four digits', "HTTP/1.1 2000 OK\r\n"], ['NUL in the reason', "HTTP/1.1 200 O\0K\r\n"];
-	fcgi('stays open behind its length', 200, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", text => 'body', then => [['wait']]);
-	fcgi('floods behind its length', 200, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", text => 'body', then => [[flood => 'evil' x 100]]);
+	fcgi('stays open after its length', 200, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", text => 'body', then => [['wait']]);
+	fcgi('floods after its length', 200, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", text => 'body', then => [[flood => 'evil' x 100]]);
 	fcgi('only a part of the line', 502, 'HTTP/1.1 2', then => [['close']]);
 	return;
 }

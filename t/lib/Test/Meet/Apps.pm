@@ -13,7 +13,7 @@ Test::Meet::Apps - one process that is an application and an authorizer of every
 
 The query says what to do: C<a>, the action; C<h>, a word that tells the hops of a request apart; C<p>, bytes of padding; C<s>, a status;
 C<x> and C<v>, name and value of a control header. The field X-Id names the request. A reply says what arrived: "ID HOP METHOD LENGTH
-DIGEST". The same goes to the file F<journal>, behind it "whole", or "part" if the connection ended before the body did. An authorizer
+DIGEST". The same goes to the file F<journal>, after it "whole", or "part" if the connection ended before the body did. An authorizer
 does what the field X-Auth says.
 
 =cut

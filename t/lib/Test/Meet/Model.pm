@@ -13,8 +13,8 @@ Test::Meet::Model - random requests, and what must come of each
 
 =head1 DESCRIPTION
 
-C<want> lists what may come: [status, text or pattern]. C<cut>: the reply may end early, or may not come. C<close>: the connection may end behind
-it. C<dead>: nothing may be answered behind it. Only what is certain is judged: a client that leaves is owed nothing, and once a time-out could
+C<want> lists what may come: [status, text or pattern]. C<cut>: the reply may end early, or may not come. C<close>: the connection may end after
+it. C<dead>: nothing may be answered after it. Only what is certain is judged: a client that leaves is owed nothing, and once a time-out could
 have passed, a refusal is honest.
 
 =cut
@@ -309,7 +309,7 @@ sub _reply {
 	return '100 Continue without Expect' if $r->{interim} && $q->{kind} !~ /expect/;
 	if ($r->{cut}) {
 		return if $q->{cut} || $late;
-		return "cut behind " . length($r->{body}) . " bytes, status $r->{status}";
+		return "cut after " . length($r->{body}) . " bytes, status $r->{status}";
 	}
 	return "whole, but the application broke off" if $q->{must_cut} && $r->{status} == 200 && $q->{method} ne 'HEAD';
 	return if $late && $r->{status} =~ /^(?:408|502|503|504)\z/;
@@ -328,7 +328,7 @@ sub judge {
 	for my $i (0 .. $#$replies) {
 		my ($q, $r) = ($train->[$i], $replies->[$i]);
 		if (!$q)            { push @wrong, "one reply more than requests: $r->{status} " . _shown($r->{body}); last }
-		if ($closes && $closes eq 'dead') { push @wrong, "$q->{id} is answered with $r->{status} behind a malformed body"; last }
+		if ($closes && $closes eq 'dead') { push @wrong, "$q->{id} is answered with $r->{status} after a malformed body"; last }
 		my $why = $self->_reply($q, $r, $late);
 		push @wrong, "$q->{id} $q->{method} $q->{path}: $why" if $why;
 		my $said = $r->{head} =~ /^connection: *close\r?$/mi;
@@ -338,7 +338,7 @@ sub judge {
 		$closes = $q->{dead} ? 'dead' : 1 if $q->{close};
 	}
 	return @wrong if $c->{left};
-	push @wrong, 'bytes behind the last reply: ' . _shown($c->{in}) if length $c->{in} && @$replies >= @$train;
+	push @wrong, 'bytes after the last reply: ' . _shown($c->{in}) if length $c->{in} && @$replies >= @$train;
 	push @wrong, "no byte for long; answered " . @$replies . ' of ' . @$train . ($train->[@$replies] ? ", next $train->[@$replies]{id} $train->[@$replies]{method} $train->[@$replies]{path}" : ', the end')
 	    if $c->{stuck};
 	my $next = $train->[@$replies];

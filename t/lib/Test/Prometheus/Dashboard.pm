@@ -53,7 +53,7 @@ sub problems ($self) {
 	my $doc = $self->{doc};
 	my @ids = map { $_->{id} } @{ $doc->{panels} };
 	return (
-		@ids == uniq(@ids) ? () : 'two panels have one id', (grep { !/^[1-9][0-9]*$/ } @ids) ? 'an id is no number' : (),
+		@ids == uniq(@ids) ? () : 'two panels have one id', (grep { !/^[1-9][0-9]*$/ } @ids) ? 'an id is not a number' : (),
 		$doc->{schemaVersion} >= 38 ? () : 'the schema is older than Grafana 10',
 		($doc->{uid} // '') =~ /^[\w-]{1,40}$/ ? () : 'no uid of 1 to 40 letters', defined $doc->{id} ? 'an id, which only the data base gives' : (),
 		map({ ($doc->{time}{$_} // '') =~ /^now/ ? () : "no time $_" } qw(from to)),

@@ -41,7 +41,7 @@ my %scales = (
 
 sub units () { return sort keys %scales }
 
-# What a number of this size is divided by, and the name behind it.
+# What a number of this size is divided by, and the name after it.
 sub scale ($unit, $most) {
 	my @all = @{ $scales{$unit} // die "$unit: no such unit\n" };
 	return @{ (grep { $most >= $_->[0] } @all)[0] // $all[-1] };

@@ -10,7 +10,7 @@ Test::Results::Then - figures of accel-bench as tables in Markdown, beside those
 
 =head1 DESCRIPTION
 
-A block for each scenario, with all its tables. Columns are those of C<accel-bench>; what 2007 has of them stands behind the figure of today. Rows of 2007
+A block for each scenario, with all its tables. Columns are those of C<accel-bench>; what 2007 has of them stands after the figure of today. Rows of 2007
 that no program of today can stand for have only that.
 
 =cut

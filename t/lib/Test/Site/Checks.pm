@@ -95,7 +95,7 @@ sub check_files {
 sub warmed_are {
 	my ($site, %want) = @_;
 	my %got;
-	my $in_log = sub { "$site->{root}/$_[0]" =~ s/[\xfe\xff]/\xef\xbf\xbd/gr };       # U+FFFD for what is no UTF-8
+	my $in_log = sub { "$site->{root}/$_[0]" =~ s/[\xfe\xff]/\xef\xbf\xbd/gr };       # U+FFFD for what is not UTF-8
 	eventually(sub { %got = $site->warmed; !grep { !defined $got{ $in_log->($_) } } keys %want }, 5);
 	my @wrong = grep { ($got{ $in_log->($_) } // -1) != $want{$_} } sort keys %want;
 	is_deeply [map { readable($_) } @wrong], [], 'the accelerator has made these files warm';
@@ -131,7 +131,7 @@ sub check_ranges {
 			ok $r->{body} eq substr($all, $from, $n), '... has its bytes';
 		}
 		my $r = $site->get('/10m.bin', Range => 'bytes=10000000-');
-		is $r->{status}, 416, 'behind the end';
+		is $r->{status}, 416, 'after the end';
 		$r = $site->get('/100k.bin', Range => 'bytes=0-9,50000-50009');
 		if ($how{multi} // 1) {
 			is $r->{status}, 206, 'two at once';
@@ -193,8 +193,8 @@ sub check_names {
 			is $r->{status}, $status, readable($name);
 			is $r->{body}, "I am $name", '... has its own bytes' if $status == 200;
 			$warm{"names/$name"} = length "I am $name" if $status == 200;
-			unlike $r->{body}, qr/I am/, '... is no neighbour' if $status != 200;
-			unlike $r->{head}, qr/^X-Evil/m, '... is no header';
+			unlike $r->{body}, qr/I am/, '... is not a neighbour' if $status != 200;
+			unlike $r->{head}, qr/^X-Evil/m, '... is not a header';
 		}
 		is_deeply [sort keys %not], [], 'each name that may fail was tried';
 		warmed_are($site, %warm);
@@ -213,7 +213,7 @@ sub check_end {
 	};
 }
 
-# check_order($site, $answer, status => what comes of it if not 200): behind check_end, since it ends the accelerator.  The file
+# check_order($site, $answer, status => what comes of it if not 200): after check_end, since it ends the accelerator.  The file
 # appears while the server waits for the answer: a server that has looked for it before has found nothing.
 sub check_order {
 	my ($site, $answer, %want) = @_;
