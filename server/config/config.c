@@ -88,7 +88,7 @@ config_has_conditions(const struct config *cfg)
 	return (cfg->blocks->len > 1);
 }
 
-/* A value that no client can send is no host. */
+/* A value that no client can send is not a host. */
 void
 config_hosts(const struct config *cfg, void (*each)(void *arg, struct text host), void *arg)
 {

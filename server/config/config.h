@@ -24,7 +24,7 @@
 
 struct conf_list {
 	size_t n;
-	struct text *v; /* each with a NUL behind it */
+	struct text *v; /* each with a NUL after it */
 };
 
 /* t ends with one of the list, in either case: some file systems know "a.PHP" as "a.php". */
@@ -90,7 +90,7 @@ struct conf {
 };
 
 /* The fields that conditions compare.  .p NULL: not known yet; then == and != are both false, and
- * so is an else behind them.  A header that the client did not send is known: TEXT(""). */
+ * so is an else after them.  A header that the client did not send is known: TEXT(""). */
 struct conf_input {
 	struct text socket; /* "127.0.0.1:8080": the listening socket of the connection */
 	struct text scheme, host, url, query, referer, useragent, cookie, remoteip, method;

@@ -22,7 +22,7 @@
 #define CFG_MEMORY_MAX (64u << 20) /* limit of all values: `var.a += var.a` doubles a value */
 /* Free memory that is checked for each (more than 32 MiB: malloc() then uses mmap()) ... */
 #define CFG_SPARE       (33u << 20)
-#define CFG_SPARE_EACH  (1u << 20) /* ... so many bytes of values. */
+#define CFG_SPARE_EACH  (1u << 20) /* ... this many bytes of values. */
 #define CFG_STRING_MAX  (1u << 20)
 #define CFG_ITEMS_MAX   100000u /* members of a list, nested ones included */
 #define CFG_NEST_MAX    32u     /* blocks in blocks, lists in lists */
@@ -112,7 +112,7 @@ struct cfg_item {
 struct cfg_value {
 	enum cfg_kind kind;
 	uint32_t n, weight;           /* LIST: members; members including nested ones */
-	struct text str;              /* STR; with a NUL behind it */
+	struct text str;              /* STR; with a NUL after it */
 	uint64_t num;                 /* INT */
 	const struct cfg_item *items; /* LIST */
 };
@@ -128,7 +128,7 @@ const struct cfg_value *cfg_value_list(struct config *, struct cfg_pos, const st
     size_t n);
 const struct cfg_value *cfg_value_add(struct config *, struct cfg_pos, const struct cfg_value *,
     const struct cfg_value *);
-/* of STR and INT, with a NUL behind it */
+/* of STR and INT, with a NUL after it */
 struct text cfg_value_text(struct config *, const struct cfg_value *);
 const char *cfg_kind_name(enum cfg_kind);
 void cfg_value_print(const struct cfg_value *, struct buf *);
@@ -212,7 +212,7 @@ struct config {
 	GArray *modules;         /* struct cfg_entry: what server.modules was made of */
 	struct buf *err, *warn;
 	size_t bytes;  /* bytes read so far */
-	size_t proved; /* up to so many bytes of mem, memory was checked */
+	size_t proved; /* up to this many bytes of mem, memory was checked */
 	unsigned errors, warnings;
 	uint32_t nproxies; /* lists of backends: proxy-core.backends and proxy-core.authorizer */
 	/* No include, no include_shell, no env, no check of free memory: for fuzzing. */

@@ -139,7 +139,7 @@ sources_replay(void)
 	return (s);
 }
 
-/* True if n more bytes exist; *at moves behind them. */
+/* True if n more bytes exist; *at moves past them. */
 static bool
 have(const struct sources *s, size_t *at, size_t n)
 {
@@ -160,7 +160,7 @@ take_last(struct sources *s, const struct question *q, const char *key)
 	return (text_u64(text_of(key), &s->memory) == 0 ? 0 : -EPROTO);
 }
 
-/* 1: *q and the offset of its key are set, *at is behind them; 0: more bytes are needed;
+/* 1: *q and the offset of its key are set, *at is after them; 0: more bytes are needed;
  * -EPROTO. */
 static int
 take_question(const struct sources *s, size_t *at, struct question *q, size_t *key)
@@ -241,7 +241,7 @@ sources_feed(struct sources *s, const void *p, size_t n)
 	int res;
 
 	if (s->whole || s->failure != NULL)
-		return (-EPROTO); /* bytes behind the end */
+		return (-EPROTO); /* bytes after the end */
 	if (n > SOURCES_RECORD_MAX - s->in.n)
 		return (-EFBIG);
 	buf_add(&s->in, p, n);

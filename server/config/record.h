@@ -27,7 +27,7 @@ enum source_kind {
 	SOURCE_STDIN, /* standard input; the key is its name in messages */
 	SOURCE_FILE,  /* a path; extra: the path without links */
 	SOURCE_SHELL, /* a command for /bin/sh; status: as from waitpid(2) */
-	SOURCE_GLOB,  /* a pattern; bytes: paths, each with a NUL behind it */
+	SOURCE_GLOB,  /* a pattern; bytes: paths, each with a NUL after it */
 	SOURCE_HOST,  /* "host:port"; bytes: struct address[] */
 	SOURCE_KINDS
 };

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "io/watch.h"
 
-#define FIRST_S 2 /* a start waits so long for the first list */
+#define FIRST_S 2 /* a start waits this long for the first list */
 
 struct ban_set {
 	unsigned refs; /* atomic */

@@ -235,7 +235,7 @@ conn_addr_set(union io_addr *a, const struct ip *ip, uint16_t port)
 	}
 }
 
-/* Requests wait in one row per address, so many connections of one client share its turn.  On a
+/* Requests wait in one row per address, so all connections of one client share its turn.  On a
  * unix socket all clients share a row, and are served in the order of arrival. */
 static void
 client_is(struct request *r, const union io_addr *a)

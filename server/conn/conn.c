@@ -17,7 +17,7 @@
 #include "server/worker/spread.h"
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
-#define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit behind them */
+#define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit after them */
 
 #define S(n, p, d) const struct conn_state st_##n = { #n, d, phase_##p, conn_##n };
 CONN_STATES(S)

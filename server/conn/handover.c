@@ -11,7 +11,7 @@
 #include "server/conn/clients.h"
 #include "server/worker/worker.h"
 
-/* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
+/* A share is the mean, an eighth of it, and this many more.  Fewer would make a busy server move
  * connections of one request each; the eighth keeps the busiest of many below 1.3 x the mean. */
 #define SLACK 4u
 /* Connections that wait for a worker which has not gone round since they were given, as many as it
@@ -98,7 +98,7 @@ is_better(const struct taker *t, const struct taker *than)
 	return (late == is_late(than) ? load_of(t) < load_of(than) : !late);
 }
 
-/* Of those for which fewer than so many wait; NULL: none. */
+/* Of those for which fewer than this many wait; NULL: none. */
 static struct taker *
 fewest(const struct handover *h, unsigned max_coming)
 {

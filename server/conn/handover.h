@@ -64,7 +64,7 @@ bool handover_give(struct handover *, const struct worker *giver, const struct m
 struct moved *handover_take(struct handover *, const struct worker *taker);
 
 /* The connections that a worker may have before it gives some away: an eighth more than the mean of
- * the takers, and a few.  UINT_MAX: it is the only taker.  0: not known, because it is no taker. */
+ * the takers, and a few.  UINT_MAX: it is the only taker.  0: it is not a taker. */
 unsigned handover_share(struct handover *, const struct worker *);
 /* If the taker with most connections has more than its share, it is asked to give some away.  The
  * connections that wait for a worker whose loop stands still go to the others.  True: connections

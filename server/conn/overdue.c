@@ -127,7 +127,7 @@ look(struct io_op *op)
 	w->overdue.timed = false;
 	if (w->nconns == 0)
 		return;
-	if (op->res != -ECANCELED) /* else a connection came behind overdue_end() */
+	if (op->res != -ECANCELED) /* else a connection came after overdue_end() */
 		list_each(c, &w->conns, link)
 			judge(c, io_now(w->base.io));
 	overdue_begin(w);

@@ -1,7 +1,7 @@
 /* server/conn/probe.c -- looks whether the path of a request exists, for $PHYSICAL conditions.
  *
- *   /dir/index.php/a/b   is not found, because index.php is no directory: the longest part that is
- *   `------------'       a file is searched.  The rest is PATH_INFO.
+ *   /dir/index.php/a/b   is not found, because index.php is not a directory: the longest part
+ *   `------------'       that is a file is searched.  The rest is PATH_INFO.
  *
  * The search halves the path: a directory is too short, and what is below a file is too long.  A
  * path of 4096 bytes takes at most 24 look-ups, and hot names come from memory.

@@ -4,7 +4,7 @@
  *   client --> c->in --take()--> handler      nothing is received while the handler has no room
  *
  * This goes on beside the reply, which may be complete first.  Then the rest is dropped: up to
- * SKIP_MAX bytes while the reply is sent and behind it (st_rest), to keep the connection.
+ * SKIP_MAX bytes while the reply is sent and after it (st_rest), to keep the connection.
  */
 #include <errno.h>
 

@@ -65,7 +65,7 @@ static int
 failed(unsigned pid, int err)
 {
 	if (err == -ESRCH)
-		fprintf(stderr, "accel-server ctl: process %u is no accel-server\n", pid);
+		fprintf(stderr, "accel-server ctl: process %u is not an accel-server\n", pid);
 	else
 		fprintf(stderr, "accel-server ctl: process %u: %s\n", pid, strerror(-err));
 	return (err == -EPERM ? EX_NOPERM : EX_UNAVAILABLE);

@@ -127,7 +127,7 @@ add_number(struct request *r, struct proxy_field *f, const char *name, uint64_t 
 	return (f->value.p != NULL);
 }
 
-/* What the runner needs to know, behind the variables of the request. */
+/* What the runner needs to know, after the variables of the request. */
 static bool
 add_variables(struct relay *rl)
 {

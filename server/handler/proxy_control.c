@@ -57,7 +57,7 @@ forbidden(const struct relay *rl, enum control c)
 
 /* ---- hints */
 
-/* The lower of two rates applies; 0 is no rate. */
+/* The lower of two rates applies; 0 is not a rate. */
 static void
 limit_rate(struct request *r, struct text value, uint64_t unit)
 {

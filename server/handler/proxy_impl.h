@@ -141,7 +141,7 @@ struct text proxy_lines(struct relay *, const struct proxy_reply *, struct reply
 struct proxy_named {
 	const struct root *root;  /* NULL: the document root */
 	struct file_scope *scope; /* NULL: a temporary file */
-	struct text rest;         /* the path below it, with a NUL behind it; in the arena */
+	struct text rest;         /* the path below it, with a NUL after it; in the arena */
 };
 /* Decides whether the name may be sent: 0, or the status for the client.  A refusal is logged. */
 int proxy_name(const struct relay *, enum control, struct text name, struct proxy_named *);

@@ -47,7 +47,7 @@ proxy_join_ours(struct relay *rl)
 	size_t i, n = 0;
 
 	if (rl->r->http.nours == 0 || q->nheaders > FIELDS_MAX)
-		return (true); /* the codec refuses so many */
+		return (true); /* the codec refuses more */
 	fields_index(&f, v, q->nheaders);
 	for (i = 0; i < f.n; i++)
 		if (v[i].ours && f.repeats[i] && fields_next(&f, i) == f.n &&

@@ -1,4 +1,4 @@
-/* server/handler/proxy_pieces.c -- X-Sendfile2: pieces of files, one behind the other.
+/* server/handler/proxy_pieces.c -- X-Sendfile2: pieces of files, one after the other.
  *
  *   PATH RANGE, PATH RANGE --> all names judged --> looked up, one after the other --> one body
  *

@@ -22,7 +22,7 @@
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define LEND_MIN    (8u << 10)   /* bytes that are passed on without a copy */
 #define LENT_MAX    (240u << 10) /* in r->body, if they are lent */
-#define KEPT_MEMORY (192u << 10) /* bytes in memory behind them */
+#define KEPT_MEMORY (192u << 10) /* bytes in memory after them */
 
 /* ---- to the client */
 

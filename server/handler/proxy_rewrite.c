@@ -180,7 +180,7 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 
 /* ---- X-Accel-Redirect */
 
-/* The part behind '?'; .p NULL: it has bytes that a URL cannot have. */
+/* The part after '?'; .p NULL: it has bytes that a URL cannot have. */
 static struct text
 query_of(struct request *r, struct text uri)
 {

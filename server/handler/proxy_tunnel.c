@@ -4,7 +4,7 @@
  *   client <-- r->body (64 KiB and one receive buffer) <----- application
  *
  * A side that is full stops the other one.  When a side ends its direction, the other one gets that
- * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a
+ * end after the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a
  * request under way.
  */
 #include "io/body.h"
@@ -86,7 +86,7 @@ proxy_tunnel_body(struct relay *rl, struct text t)
 	proxy_send_more(rl);
 }
 
-/* The application sends no more.  The client gets the end of the stream behind the last byte. */
+/* The application sends no more.  The client gets the end of the stream after the last byte. */
 void
 proxy_tunnel_eof(void *arg)
 {

@@ -277,7 +277,7 @@ cgi_exec_failed(const struct cgi_job *job, int err, const char **why)
 			  "return at the end of that line";
 		return (500);
 	case ENOEXEC:
-		*why = "it is no program and has no #! line; add one, or name an interpreter in "
+		*why = "it is not a program and has no #! line; add one, or name an interpreter in "
 		       "cgi.assign";
 		return (500);
 	case E2BIG: *why = "a header of the request is too long for a program"; return (431);

@@ -32,7 +32,7 @@
 #include "server/helper/kept.h"
 
 #define PAUSE_MS     1000u
-#define PAUSE_MAX_MS 60000u           /* a helper that lived for so long is forked again at once */
+#define PAUSE_MAX_MS 60000u /* a helper that lived for this long is forked again at once */
 #define END_MS       HELPER_ANSWER_MS /* for a helper, when the server has ended */
 
 struct guard {

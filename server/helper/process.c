@@ -265,7 +265,7 @@ runners_max(const struct helper_state *h)
 	return (0);
 }
 
-/* The address of the socket is no secret: only the server may connect. */
+/* The address of the socket is not a secret: only the server may connect. */
 static bool
 is_server(const struct helper_state *h, int sock)
 {

@@ -381,7 +381,7 @@ helper_spawn(const struct helper_name *n, int reply, const char **why)
 		k.has_file = lstat(path, &k.file) == 0;
 		g_free(path);
 	}
-	/* first: what the keeper says comes behind it */
+	/* first: what the keeper says comes after it */
 	err = helper_send(reply, &ok, sizeof(ok), -1);
 	if (err == 0)
 		become_keeper(&k, fd, reply);

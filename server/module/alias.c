@@ -52,7 +52,7 @@ open_around(struct alias *a, const char *target)
 	return (err);
 }
 
-/* A target that does not exist yet is no mistake: packages are installed later. */
+/* A target that does not exist yet is not a mistake: packages are installed later. */
 static int
 open_target(struct alias *a, const char *target)
 {
@@ -84,7 +84,7 @@ fault_of(const struct aliases *t, struct text key, struct text target)
 	if (key.n == 0 || key.p[0] != '/')
 		return ("expected a path of URLs, which begins with a slash");
 	if (target.n == 0 || target.p[0] != '/')
-		return ("expected an absolute path behind =>");
+		return ("expected an absolute path after =>");
 	if (key.p[key.n - 1] == '/' && target.p[target.n - 1] != '/')
 		return ("the prefix ends with a slash, so the target needs one, too");
 	for (i = 0; i < t->n; i++)

@@ -2,7 +2,7 @@
  *
  *   nonce  = TIME "-" HASH(secret; TIME, realm, algorithm), good for ten minutes
  *
- * The server keeps no list of nonces, so many clients cost no memory.
+ * The server keeps no list of nonces, so clients cost no memory.
  * An answer that was overheard can be sent again for the same method and URI until its nonce is too
  * old.  An old nonce of this server gets a new one with stale=true, and no password is asked for.
  */

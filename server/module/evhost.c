@@ -38,7 +38,7 @@ struct evhost {
 
 /* ---- the pattern */
 
-/* "{M.N}" behind a percent sign; returns its length, or 0. */
+/* "{M.N}" after a percent sign; returns its length, or 0. */
 static size_t
 character(struct text t, struct piece *p)
 {
@@ -51,7 +51,7 @@ character(struct text t, struct piece *p)
 	return (5);
 }
 
-/* What stands behind a percent sign; returns its length, or 0. */
+/* What stands after a percent sign; returns its length, or 0. */
 static size_t
 placeholder(struct text t, struct piece *p)
 {
@@ -88,7 +88,7 @@ pieces_read(struct evhost *e, struct text t)
 		text_take(&t, 1);
 		n = placeholder(t, &e->v[e->n++]);
 		if (n == 0)
-			return ("expected %0 to %9, %_, %% or %{M.N} behind a percent sign");
+			return ("expected %0 to %9, %_, %% or %{M.N} after a percent sign");
 		text_take(&t, n);
 	}
 	return (NULL);

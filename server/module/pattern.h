@@ -6,7 +6,7 @@
  *   $$ %%               a dollar, a percent sign
  *   ${12} %{3}          the same captures, 0 to 19
  *   ${url.scheme}       also url.authority, url.port, url.path, url.query
- *   ${qsa}              the query, behind "?" or "&"; nothing if there is none
+ *   ${qsa}              the query, after "?" or "&"; nothing if there is none
  *   ${esc:1}            a modifier before one of them: see modifiers[] in pattern.c
  *
  * The first rule that matches decides.  An empty replacement means: change nothing.

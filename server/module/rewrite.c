@@ -39,13 +39,13 @@ enum family { ANY, NOT_FILE };
 
 struct rewrites {
 	struct patterns *patterns;
-	size_t nonce; /* so many rules come first: no rewrite follows them */
+	size_t nonce; /* this many rules come first: no rewrite follows them */
 	unsigned block;
 };
 
 /* ---- the rules of a block */
 
-/* The lists of the family; those behind the first *once repeat. */
+/* The lists of the family; those after the first *once repeat. */
 static size_t
 lists_of(const struct conf *c, enum family f, const struct conf_map *list[LISTS_MAX], size_t *once)
 {
@@ -188,7 +188,7 @@ unusable(struct request *r, const char *setting, struct text target)
 {
 	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.failed", conn_client(r),
 	    LF_STR("setting", setting), LF_TEXT("url", r->http.target), LF_TEXT("target", target),
-	    LF_STR("why", "the result is no path; the client gets 400"),
+	    LF_STR("why", "the result is not a path; the client gets 400"),
 	    LF_STR("do", "begin it with \"/\""));
 	return (module_refuses(r, 400, TEXT_NONE));
 }

@@ -6,7 +6,7 @@
  *   hmac-sha1    MAC = base64url of HMAC(secret, "/TIME/name"), 27 characters
  *   hmac-sha256  the same, 43 characters
  *
- * A wrong MAC gives 403, another time than now 410.  A path below the prefix that is no such link
+ * A wrong MAC gives 403, another time than now 410.  A path below the prefix that is not a link
  * gives 403, too: nothing else lies there.
  */
 #include <glib.h>
@@ -117,7 +117,7 @@ parts_of(const struct secdownload *s, struct text path, struct link_parts *l)
 	return (l->time.n == TIME_DIGITS && is_hex(l->time) && path.n > 1 && path.p[0] == '/');
 }
 
-/* The name up to so many segments; 0: all of it. */
+/* The name up to this many segments; 0: all of it. */
 static struct text
 cut(struct text t, uint64_t segments)
 {

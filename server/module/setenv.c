@@ -1,6 +1,6 @@
 /* server/module/setenv.c -- setenv.*: header fields and variables of the configuration.
  *
- *   setenv.add-request-header     a field of the client gets ", value" behind its own
+ *   setenv.add-request-header     a field of the client gets ", value" after its own
  *   setenv.set-request-header     takes the place of the client's; "": removes it.  An application
  *                                 gets both whatever Connection lists (wire/codec/client_fields.h)
  *   setenv.add-response-header    one more line
@@ -66,7 +66,7 @@ pair_fault(enum name_kind kind, const struct conf_pair *p)
 	if (kind == OF_VARIABLE && !text_is_plain(p->key, '_'))
 		return ("a variable has letters, digits and underscores");
 	if (kind != OF_VARIABLE && !header_is_token(p->key))
-		return ("this is no name of a header field");
+		return ("this is not a name of a header field");
 	if (!header_value_ok(p->value))
 		return ("the value has control characters");
 	if (is_framing(kind, p->key))

@@ -159,7 +159,7 @@ vhost_route(struct request *r, enum vhost_is is)
 
 /* ---- the place */
 
-/* "/" stands between the parts of below, "//" behind the base. */
+/* "/" stands between the parts of below, "//" after the base. */
 static struct text
 below_of(struct request *r, const struct vhost_dir *d)
 {

@@ -19,7 +19,7 @@ struct request;
 
 enum vhost_is { VHOST_NO, VHOST_YES, VHOST_ASK, VHOST_FAILED };
 
-/* A directory below an open one.  base: so many bytes of name are the directory that links stay
+/* A directory below an open one.  base: this many bytes of name are the directory that links stay
  * below. */
 struct vhost_dir {
 	const struct root *root;

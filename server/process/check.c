@@ -1,7 +1,7 @@
 /* server/process/check.c -- -t: what a start of this user would refuse.
  *
  * Each step calls the function that the start calls, or its variant that makes nothing.  An address
- * in use is no fault: -t runs while the server runs.
+ * in use is not a fault: -t runs while the server runs.
  */
 #include <errno.h>
 #include <glib.h>

@@ -298,7 +298,7 @@ unsigned process_alive_still(const struct process *, struct buf *names);
 bool process_helper_take(struct process *);
 const char *process_helper_state(const struct process *); /* for people */
 
-/* Health checks fail from now on, for so long; then it stops. */
+/* Health checks fail from now on, for this long; then it stops. */
 void process_drain_first(struct process *, uint64_t seconds, const char *by);
 bool process_undrain(struct process *);               /* false: it does not drain, or too late */
 uint64_t process_leaves_in_s(const struct process *); /* 0: no stop is near */

@@ -13,7 +13,7 @@
 #include "io/memory/memory_status.h"
 #include "server/process/impl.h"
 
-#define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */
+#define STOP_MS      1500u /* TERM: waits this long for workers, then leaves */
 #define POLL_MS      50    /* interval of the checks of draining generations */
 #define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
 

@@ -286,7 +286,7 @@ take_answer(struct upgrade *u, const char *bytes, size_t n)
 }
 
 /* The last confirmation hands over.  A signal that came before it is for this process, which is
- * still the server; one that comes behind it finds a retired one, as soon as the supervisor has
+ * still the server; one that comes after it finds a retired one, as soon as the supervisor has
  * ended. */
 static void
 confirm(struct process *ps)
@@ -313,7 +313,7 @@ process_upgrade_more(struct process *ps)
 	if (ps->upgrade.fd < 0)
 		return;
 	/* a new server that failed has left items unread, which resets the socket: the answer comes
-	 * behind that */
+	 * after that */
 	while (
 	    (n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0 || n == -ECONNRESET) {
 		if (fd >= 0)

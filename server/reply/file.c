@@ -25,7 +25,7 @@
 #include "wire/http1/range.h"
 #include "wire/http1/validate.h"
 
-/* up to this size copying the body behind its head is cheaper than a second iovec */
+/* up to this size copying the body after its head is cheaper than a second iovec */
 #define COPY_MAX       2048u
 #define ETAG_CODED_MAX 192u /* a longer tag of an application is not sent for a compressed form */
 #define TYPE_MAX       256u /* a longer media type gets no charset */

@@ -75,7 +75,7 @@ void reply_stream_head(struct request *, int status, struct text lines, int64_t 
 bool reply_interim(struct request *, int status, struct text lines);
 /* 101 Switching Protocols.  False: no memory. */
 bool reply_switch(struct request *, struct text protocol, struct text lines);
-/* What is behind the first mark bytes of r->body is the head of the reply: keeps it for a log. */
+/* What is after the first mark bytes of r->body is the head of the reply: keeps it for a log. */
 void reply_keep_head(struct request *, uint64_t mark);
 struct text reply_head_sent(const struct request *); /* .p NULL: not kept */
 /* Makes a page of an HTML body, which is copied.  False: no memory. */

@@ -92,7 +92,7 @@ is_number(struct text t, size_t n)
 	return (t.n == n && i < n && is_hex(t));
 }
 
-/* The trace id; .p NULL: the field is not valid.  A later version may have more behind its
+/* The trace id; .p NULL: the field is not valid.  A later version may have more after its
  * flags. */
 static struct text
 trace_of(struct text field)

@@ -43,7 +43,7 @@ struct place {
 	/* What stands in front of path in a look-up below the scope; see IO_LINKS in io/io.h. */
 	struct text below;
 	struct text dir; /* without a slash at its end, so "/" stays */
-	/* begins with a slash, NUL behind it; the path of the URL, or in the arena */
+	/* begins with a slash, NUL after it; the path of the URL, or in the arena */
 	struct text path;
 };
 

@@ -328,7 +328,7 @@ route_without_params(struct request *r)
 
 /* As match_all(), for the path that the application looks for: a servlet container serves
  * "/private/a" for "/private;x/a".  A block without an application does not count, because "/a;x"
- * is no file "/a". */
+ * is not a file "/a". */
 static const char *
 match_seen(struct request *r, bool exists)
 {

@@ -20,7 +20,7 @@ void route_end(struct worker_base *);  /* call it after the last request */
 
 /* What a handler replaces before the request is routed again.  .p NULL: stays as it is. */
 struct route_change {
-	struct text path;  /* decoded and clean, with a NUL behind it; in the arena */
+	struct text path;  /* decoded and clean, with a NUL after it; in the arena */
 	struct text query; /* in the arena */
 	/* Set by a rewrite, which has its own limit: see struct request.  Empty: it has steps. */
 	struct text target;
@@ -41,10 +41,10 @@ int route(struct request *, const struct handler **, const char **why);
 int route_existing(struct request *, const struct handler **, const char **why);
 
 /* Where another path of a URL lies, for the settings of this request: r->place is as before.  path:
- * clean, with a NUL behind it.  0, or the status of a refusal. */
+ * clean, with a NUL after it.  0, or the status of a refusal. */
 int route_place(struct request *, struct text path, struct place *);
 /* The name for file_lookup() of a path below the place.  path begins with a slash, and has a NUL
- * behind it if the name needs one.  .p NULL: no memory. */
+ * after it if the name needs one.  .p NULL: no memory. */
 struct text place_name(struct request *, const struct place *, struct text path);
 /* What the condition of a block, which holds, captures; the block of a conf_map.  Matches again.
  * False: nothing.  *decoded: they are slices of a path without escapes. */

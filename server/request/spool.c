@@ -232,7 +232,7 @@ opened(struct io_op *op)
 		write_on(s);
 }
 
-/* Behind a write.  False: no memory. */
+/* After a write.  False: no memory. */
 static bool
 take_more(struct spool *s)
 {

@@ -30,7 +30,7 @@ void hosts_add(struct hosts *, struct text host);
 /* Its number; HOSTS_MAX: not in the table. */
 unsigned hosts_find(const struct hosts *, struct text host);
 unsigned hosts_count(const struct hosts *);
-/* The row behind this one; behind the last host it is HOSTS_MAX, that of all others. */
+/* The row after this one; after the last host it is HOSTS_MAX, that of all others. */
 unsigned hosts_next(const struct hosts *, unsigned number);
 /* HOSTS_MAX: "(other)"; no host has parentheses */
 const char *hosts_name(const struct hosts *, unsigned number);

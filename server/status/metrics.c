@@ -19,14 +19,14 @@ without_server(const char *dotted)
 	return (strncmp(dotted, "server.", 7) == 0 ? dotted + 7 : dotted);
 }
 
-/* "own-5xx.file" belongs to a family; its part behind the point, or NULL. */
+/* "own-5xx.file" belongs to a family; its part after the point, or NULL. */
 static const char *
 own_5xx_cause(const char *name)
 {
 	return (strncmp(name, "own-5xx.", 8) == 0 ? name + 8 : NULL);
 }
 
-/* "io.linux-aio.async-read" belongs to a family; *mode is the part behind the backend. */
+/* "io.linux-aio.async-read" belongs to a family; *mode is the part after the backend. */
 static const char *
 io_mode(const char *name)
 {
@@ -168,7 +168,7 @@ backends(const struct prom *p, const struct status *s)
 	BACKENDS("backend_replies_total", "counter",
 	    "Heads of replies of the backend itself, with any status.", replies);
 	BACKENDS("backend_cut_total", "counter",
-	    "Replies that broke off behind their head; the client's connection was cut.", cut);
+	    "Replies that broke off after their head; the client's connection was cut.", cut);
 	BACKENDS("backend_replies_5xx_total", "counter",
 	    "Replies of the backend itself with a status of 500 to 599.", replies_5xx);
 	BACKENDS("backend_refused_total", "counter",

@@ -64,8 +64,8 @@ sub refused {
 }
 my @faults = (
 	['"doc" => "/usr/"', qr/"doc" => "\/usr\/": expected a path of URLs, which begins with a slash/],
-	['"/doc" => "usr"', qr/expected an absolute path behind =>/],
-	['"/doc" => ""', qr/expected an absolute path behind =>/],
+	['"/doc" => "usr"', qr/expected an absolute path after =>/],
+	['"/doc" => ""', qr/expected an absolute path after =>/],
 	['"/doc/" => "/usr"', qr/the prefix ends with a slash, so the target needs one, too/],
 	['"/doc" => "/usr/", "/doc/a" => "/tmp/"', qr/it is never used, because an earlier prefix matches all its URLs/],
 );

@@ -74,7 +74,7 @@ subtest 'status and reload' => sub {
 # Each way to a refusal has a line in the log, and the metrics have it.
 subtest 'a configuration that does not load' => sub {
 	my $at = qq{status.metrics-url = "/metrics"\n};
-	my %conf = ('behind the names' => $at, 'without a control socket' => qq{$at} . qq{server.control-socket = "disable"\n});
+	my %conf = ('after the names' => $at, 'without a control socket' => qq{$at} . qq{server.control-socket = "disable"\n});
 	for my $what (sort keys %conf) {
 		my $srv = server(conf => $conf{$what});
 		my $good = slurp($srv->run . '/server.conf');
@@ -216,7 +216,7 @@ subtest 'without a control socket' => sub {
 	is $rc, 69, 'there is no status';
 	($rc, $said) = ctl($srv, 'reload', "--pid=$$");
 	is $rc, 69, 'another program is not signalled';
-	like $said, qr/process $$ is no accel-server/, '... which is said';
+	like $said, qr/process $$ is not an accel-server/, '... which is said';
 	is_deeply [ctl($srv, 'stop', '--pid=' . $srv->pid)], [0, "stopped\n"], 'stop waits for the end';
 	is $srv->wait_exit(0), 0, '... of the process';
 };

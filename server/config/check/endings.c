@@ -3,8 +3,8 @@
  *
  *   $HTTP["url"] =~ "\.(php|phtml)$" { proxy-core.backends = ... }    --> .php .phtml
  *
- * A condition sees the name of a link, not that of the file behind it.  So the endings are kept,
- * and a link to such a file is not sent.
+ * A condition sees the name of a link, not the name of the file that it leads to.  So the endings
+ * are kept, and a link to such a file is not sent.
  */
 #include <ctype.h>
 #include "server/config/impl.h"

@@ -13,7 +13,7 @@ struct mime {
 	GHashTable *by_ext; /* lower-case extension => type */
 	GStringChunk *strings;
 	struct text fallback; /* type if no suffix and no extension matches */
-	bool stop;            /* a row "" => type exists: nothing behind it is asked */
+	bool stop;            /* a row "" => type exists: nothing after it is asked */
 	size_t n;
 	struct assigned v[];
 };
@@ -197,7 +197,7 @@ mime_free(struct mime *m)
 	g_free(m);
 }
 
-/* The part behind the last dot of the last segment; .n 0: none. */
+/* The part after the last dot of the last segment; .n 0: none. */
 static struct text
 extension(struct text path)
 {

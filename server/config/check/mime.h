@@ -26,7 +26,7 @@ struct mime;
 /* types: the text of a mime.types file; without it a table of common types is used. */
 struct mime *mime_new(const struct conf_map *assign, struct text types, char *err, size_t errsize);
 void mime_free(struct mime *);
-/* never empty; with a NUL behind it */
+/* never empty; with a NUL after it */
 struct text mime_type(const struct mime *, struct text path);
 
 #endif

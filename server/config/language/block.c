@@ -102,7 +102,7 @@ cfg_block_root(struct config *cfg)
 	return (g_ptr_array_index(cfg->blocks, 0));
 }
 
-/* The same condition in the same place is the same block; behind another else chain it is
+/* The same condition in the same place is the same block; after another else chain it is
  * another block. */
 static char *
 block_name(const struct cfg_block *parent, const struct cfg_block *prev,

@@ -202,7 +202,7 @@ parse_field(struct parser *p, const struct cfg_field **field)
 
 	next(p); /* the "$" */
 	group = p->tok.text;
-	if (!expect(p, TOK_KEY, "SERVER, HTTP, REQUEST_HEADER or PHYSICAL behind \"$\"") ||
+	if (!expect(p, TOK_KEY, "SERVER, HTTP, REQUEST_HEADER or PHYSICAL after \"$\"") ||
 	    !expect(p, TOK_BRACKET_L, "\"[\", as in $HTTP[\"host\"]") ||
 	    (name = parse_expr(p)) == NULL || !expect(p, TOK_BRACKET_R, "\"]\""))
 		return (false);
@@ -305,7 +305,7 @@ parse_chain(struct parser *p)
 		if (conditional ? p->tok.kind != TOK_DOLLAR
 				: p->tok.kind != TOK_DOLLAR && p->tok.kind != TOK_BRACE_L)
 			return (unexpected(p,
-			    "a condition like $HTTP[\"host\"] == \"name\" behind \"else\""));
+			    "a condition like $HTTP[\"host\"] == \"name\" after \"else\""));
 		if (block->cond.field == NULL)
 			return (cfg_error(p->cfg, p->tok.pos,
 			    "this block can never apply: the \"else\" before it has no condition"));
@@ -394,7 +394,7 @@ parse_assignment(struct parser *p)
 	next(p);
 	op = p->tok.kind;
 	if (op != TOK_SET && op != TOK_APPEND && op != TOK_FORCE)
-		return (unexpected(p, "\"=\" or \"+=\" behind the name"));
+		return (unexpected(p, "\"=\" or \"+=\" after the name"));
 	next(p);
 	e.value_pos = p->tok.pos;
 	e.value = parse_expr(p);

@@ -84,7 +84,7 @@ static const struct parseopt {
 	const char *key;
 	enum may may;
 	unsigned bit;    /* of wire/urlpath.h; 0: no effect */
-	const char *why; /* behind "cannot be ...: " */
+	const char *why; /* after "cannot be ...: " */
 } parseopts[] = {
 	{ "header-strict", MAY_ENABLE, 0, "malformed header fields are always refused; remove it" },
 	{ "host-normalize", MAY_ENABLE, 0, "conditions compare one spelling of a host; remove it" },

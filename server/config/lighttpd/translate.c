@@ -159,7 +159,7 @@ may_meet(const struct cfg_block *a, const struct cfg_block *b)
 	return (true);
 }
 
-/* Behind the keys of g: those that g replaces and does not have. */
+/* After the keys of g: those that g replaces and does not have. */
 static void
 chain_resets(struct chain *c, enum stage stage, bool authorizer)
 {

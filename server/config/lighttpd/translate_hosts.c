@@ -234,7 +234,7 @@ check_same(const struct reader *k, const struct gateway_key *key)
 	return (ok);
 }
 
-/* The hosts of one role; none is no mistake. */
+/* The hosts of one role; there may be none. */
 static bool
 add_role(const struct reader *k, struct gateway *g, const struct gateway_host *all, size_t n,
     bool authorizer)

@@ -273,7 +273,7 @@ set_send_file(const struct filling *k)
 
 /* ---------------------------------------------------------------- names for the application */
 
-/* With check-local = "disable" the script ends at the next slash behind the prefix; of an ending it
+/* With check-local = "disable" the script ends at the next slash after the prefix; of an ending it
  * is the whole path, which SCGI would have in PATH_INFO without a rule (wire/codec/cgi_env.h). */
 static bool
 info_rule(const struct filling *k, struct cfg_item *rule)

@@ -130,7 +130,7 @@ types(void)
 static void
 syntax_errors_name_their_place(void)
 {
-	bad(ROOT "server.port 80", "t.conf:2:13: ", "behind the name, got a number \"80\"");
+	bad(ROOT "server.port 80", "t.conf:2:13: ", "after the name, got a number \"80\"");
 	bad(ROOT "server.port = ", "t.conf:2:15: ", "variable), got the end of the file");
 	bad(ROOT "server.port =\n80", "t.conf:2:14: ", "variable), got the end of the line");
 	bad(ROOT "server.port = 80 81", "t.conf:2:18: ", "expected the end of the line");

@@ -189,7 +189,7 @@ test_batch_is_bounded(void)
 	down();
 }
 
-/* The largest reply in pieces finds room behind any batch. */
+/* The largest reply in pieces finds room after any batch. */
 static void
 test_batch_then_many_ranges(void)
 {
@@ -238,11 +238,11 @@ test_hot_before_cold(void)
 	g_assert_false(listens(s));
 	disk();
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
-	heard_statuses(s, "200 200"); /* and those behind come in its send */
+	heard_statuses(s, "200 200"); /* and those after come in its send */
 	down();
 }
 
-/* Two connections wait for one cold file; each has requests behind it. */
+/* Two connections wait for one cold file; each has requests after it. */
 static void
 test_two_wait_for_one(void)
 {
@@ -331,7 +331,7 @@ test_file_shrinks(void)
 	sim_run(io);
 	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 0);
 	sim_run(io);
-	g_assert_null(sim_find(io, IO_SEND, s)); /* never padded, never another reply behind it */
+	g_assert_null(sim_find(io, IO_SEND, s)); /* never padded, never another reply after it */
 	leave(s, 0); /* lingers: replies before it may still be on their way */
 	g_assert_true(is_closed(clients - 1));
 	g_assert_cmpuint(w->base.counters->events.file_shrunk, ==, 1);

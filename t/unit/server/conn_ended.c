@@ -109,7 +109,7 @@ test_pipelined(void)
 	down();
 }
 
-/* Also if the end comes while the body waits for room, or behind a body that was collected. */
+/* Also if the end comes while the body waits for room, or after a body that was collected. */
 static void
 test_bodies(bool streams)
 {
@@ -219,7 +219,7 @@ test_gives_way(void)
 	down();
 }
 
-/* Every place is taken: it goes behind idle connections, before new and busy ones. */
+/* Every place is taken: it goes after idle connections, before new and busy ones. */
 static void
 test_makes_room(void)
 {

@@ -85,7 +85,7 @@ test_client_leaves(void)
 			s = client_at((enum moment)place);
 			if (listens(s))
 				leave(s, how[i]);
-			/* Noticed when the reply meets the socket, or behind it. */
+			/* Noticed when the reply meets the socket, or after it. */
 			disk();
 			op = sim_find(io, IO_SEND, s);
 			op = op != NULL ? op : sim_find(io, IO_SEND_FILE, s);
@@ -295,7 +295,7 @@ test_stalled_reader(void)
 	down();
 }
 
-/* A byte now and then is no progress: each second of waiting is to be paid with
+/* A byte now and then is not progress: each second of waiting is to be paid with
  * server.min-write-rate bytes. */
 static void
 test_dripping_reader(void)

@@ -52,7 +52,7 @@ test_framing(void)
 		g_assert_true(heard_has(s, t[i].wants));
 		g_assert_false(heard_has(s, t[i].lacks));
 		g_assert_cmpmem(got.p + got.n - n, n, t[i].end, n);
-		if (!t[i].closes) { /* and the next is answered behind it */
+		if (!t[i].closes) { /* and the next is answered after it */
 			sim_sent_clear(io, s);
 			say(s, GET("/none"));
 			disk();
@@ -134,7 +134,7 @@ test_body_spooled(void)
 	down();
 }
 
-/* The reply may begin before the application has read the body; the next request is answered behind
+/* The reply may begin before the application has read the body; the next request is answered after
  * it. */
 static void
 test_reply_before_body(void)
@@ -254,7 +254,7 @@ test_chunks_during_writes(void)
 	down();
 }
 
-/* A chunked body is collected; the requests behind it are requests, and wait for the disk like
+/* A chunked body is collected; the requests after it are requests, and wait for the disk like
  * others. */
 static void
 test_chunked_then_cold(void)

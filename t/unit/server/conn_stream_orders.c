@@ -152,7 +152,7 @@ app_of(const struct io_sock *s)
 	return (NULL);
 }
 
-/* What was received is the beginning of the pattern, behind a head. */
+/* What was received is the beginning of the pattern, after a head. */
 static void
 app_checks(struct end *a)
 {

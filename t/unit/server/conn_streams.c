@@ -34,7 +34,7 @@ app(void)
 	return (b);
 }
 
-/* What the application received behind the head of the request. */
+/* What the application received after the head of the request. */
 static size_t
 app_got(struct io_sock *b)
 {
@@ -108,7 +108,7 @@ test_leaves_paused(void)
 	down();
 }
 
-/* The reply is complete first: the rest is dropped beside it and behind it. */
+/* The reply is complete first: the rest is dropped beside it and after it. */
 static void
 test_reply_first(void)
 {
@@ -248,7 +248,7 @@ test_interim_slow(void)
 	b = app();
 	say(b, "HTTP/1.1 103 x\r\nLink: y\r\n\r\n");
 	take(s, SIZE_MAX);
-	hangs_up(s); /* watched again behind the 1xx */
+	hangs_up(s); /* watched again after the 1xx */
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
 	down();
@@ -317,7 +317,7 @@ test_body_behind_cold_file(void)
 	down();
 }
 
-/* Likewise behind a reply that comes late: that of an application, and a file that it names. */
+/* Likewise after a reply that comes late: that of an application, and a file that it names. */
 static void
 test_body_behind_application(void)
 {
@@ -515,7 +515,7 @@ main(int argc, char **argv)
 	g_test_add_func("/streams/a 1xx that is sent slowly", test_interim_slow);
 	g_test_add_func("/streams/a malformed body under an error handler",
 	    test_malformed_under_error_handler);
-	g_test_add_func("/streams/a body behind a cold file", test_body_behind_cold_file);
+	g_test_add_func("/streams/a body after a cold file", test_body_behind_cold_file);
 	g_test_add_func("/streams/a body behind an application", test_body_behind_application);
 	g_test_add_func("/streams/a broken reply lingers", test_broken_reply_lingers);
 	g_test_add_func("/tunnel/bytes, and silence", test_tunnel);

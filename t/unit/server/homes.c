@@ -8,7 +8,7 @@ static const char *
 home(const char *passwd, const char *user)
 {
 	static char found[256];
-	char *copy = g_strdup(passwd); /* sanitizers see a read behind its end */
+	char *copy = g_strdup(passwd); /* sanitizers see a read past its end */
 	struct homes *h = homes_new((struct text){ copy, strlen(passwd) });
 	const char *dir = homes_find(h, text_of(user));
 
@@ -44,7 +44,7 @@ odd_lines_have_no_home(void)
 
 	for (i = 0; i < G_N_ELEMENTS(odd) - 4; i++)
 		g_assert_null(home(odd[i], "joe"));
-	/* what is behind the last field belongs to it */
+	/* what is after the last field belongs to it */
 	g_assert_cmpstr(home(odd[9], "joe"), ==, "/home/joe");
 	g_assert_null(home(odd[10], "joe"));
 	g_assert_null(home(odd[11], "joe"));

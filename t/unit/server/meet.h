@@ -108,7 +108,7 @@ enum plan {
 	PLAN_DENY,
 	PLAN_BROKEN, /* cut off, nothing, or no reply at all */
 	PLAN_SILENT,
-	PLAN_FAILS /* hangs up, resets, or both behind half a head */
+	PLAN_FAILS /* hangs up, resets, or both after half a head */
 };
 
 /* An application was asked for a request. */
@@ -154,7 +154,7 @@ struct visitor {
 	size_t stops_at; /* says no byte from here on */
 	bool slow, leaves;
 	bool holds;         /* its application takes for ever */
-	unsigned leaves_at; /* behind so many replies */
+	unsigned leaves_at; /* after this many replies */
 	bool gone;          /* reset, or end of its stream */
 	bool reset;
 	size_t need; /* bytes of the reply that comes; 0: its head is not there */

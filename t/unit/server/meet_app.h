@@ -258,7 +258,7 @@ app_begins(struct app *a)
 	law(id != 0 && id <= now.ids, "a request of nobody: %.*s", (int)a->head.n, a->head.p);
 	a->ask = now.by_id[id];
 	law(a->ask->nvisits < VISITS, "request %u is asked for again and again", id);
-	law(!a->ask->answered, "request %u is asked for behind its answer", id);
+	law(!a->ask->answered, "request %u is asked for after its answer", id);
 	a->visit = a->ask->nvisits++;
 	v = visit_of(a);
 	*v = (struct visit){ .plan = draw_plan(a),
@@ -307,7 +307,7 @@ body_checks(struct app *a)
 	if (!a->whole)
 		return;
 	law(!k->malformed, "the malformed body of %u came as a whole one", k->id);
-	law(a->body->len == k->length, "the body of %u ends behind %zu of %zu bytes", k->id,
+	law(a->body->len == k->length, "the body of %u ends after %zu of %zu bytes", k->id,
 	    a->body->len, k->length);
 	v->whole = true;
 	/* a handler of errors gets the request of the client, too, as long as it has no body */

@@ -226,7 +226,7 @@ visitor_hears(struct visitor *v, bool over)
 	if (t.n == 0 || (!over && t.n < v->need))
 		return (false);
 	law(v->next < v->nasks, "a reply nobody asked for: %.60s", t.p);
-	law(!v->shut, "bytes behind the last reply: %.60s", t.p);
+	law(!v->shut, "bytes after the last reply: %.60s", t.p);
 	r.body = g_string_new(NULL);
 	n = read_reply(&r, t, a->head && v->said >= a->body);
 	v->need = r.sized && !r.whole ? (size_t)t.n + 1 : 0;
@@ -252,7 +252,7 @@ visitor_hears(struct visitor *v, bool over)
 	return (n != 0 && (r.whole || r.status < 200));
 }
 
-/* What follows a malformed body is no request, and a reply to HEAD may be broken off behind its
+/* What follows a malformed body is not a request, and a reply to HEAD may be broken off after its
  * end. */
 static bool
 closes_behind(const struct ask *a)

@@ -16,7 +16,7 @@ struct speaks {
 	bool once;
 };
 
-/* The bytes behind this name in the head, skip bytes further. */
+/* The bytes after this name in the head, skip bytes further. */
 static const char *
 in_head(const struct app *a, const char *name, size_t skip)
 {

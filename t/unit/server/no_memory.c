@@ -25,7 +25,7 @@ static struct {
 	bool on;        /* the server works */
 	unsigned n;     /* allocations so far */
 	unsigned first; /* the one that fails; 0: none */
-	bool lasts;     /* so do all behind it */
+	bool lasts;     /* so do all after it */
 } memory;
 
 static void

@@ -310,7 +310,7 @@ json(void)
 	char *s = written(status_json);
 
 	has(s, "\"name\":\"<i>\\\"&\"");
-	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is no UTF-8 */
+	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is not UTF-8 */
 	has(s, "\"hit_ratio\":0.900000");
 	has(s, "\"helper\":{\"up\":0,\"lost\":4,\"changed\":1173101340},\n");
 	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
