@@ -56,7 +56,7 @@ for (
 	like findings(@with), $want, $what;
 }
 spew("$dir/server/b.c", "void\nthree(const char *ev)\n{\n\tlog_event(LOG_WARN, NULL, ev);\n}\n");
-like findings(@rows), qr/^server\/b\.c:4: events: the name is no literal, and three\(\) is not one of those/m, 'a name of run time in a new place';
+like findings(@rows), qr/^server\/b\.c:4: events: the name is not a literal, and three\(\) is not one of those/m, 'a name of run time in a new place';
 spew("$dir/server/b.c", qq{void\nthree(void)\n{\n\tlog_limited(1, LOG_WARN, conn_id(r), "a.one",\n\t    LF_STR("why", "conn_client"));\n}\n});
 is findings(@rows), "server/b.c:4: events: the line names a request, and not its client: add conn_client()\n", 'a line about a request without its client';
 done_testing;
