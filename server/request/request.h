@@ -68,7 +68,7 @@ struct request {
 	char zeroed[0]; /* ---- from here on: of one request */
 
 	struct text head; /* the bytes that http was parsed from */
-	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
+	char *path;       /* decoded and clean, with a NUL after it; in the arena */
 	size_t path_len;
 	struct place place;
 	/* Up to here, place.path is a file; the rest is PATH_INFO.  0: not looked up. */

@@ -25,7 +25,7 @@ TEST("/buf/grow")
 	buf_free(&b);
 }
 
-/* No byte is asked for, so nothing is allocated; that is no failure. */
+/* No byte is asked for, so nothing is allocated; that is not a failure. */
 TEST("/buf/nothing")
 {
 	struct buf b;

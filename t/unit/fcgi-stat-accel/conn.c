@@ -66,7 +66,7 @@ TEST("/conn/gone-while-looked-up")
 	teardown();
 }
 
-/* A half close is no reason to keep back what is ready. */
+/* A half close is not a reason to keep back what is ready. */
 TEST("/conn/gone-while-sent-to")
 {
 	setup();

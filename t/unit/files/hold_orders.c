@@ -112,7 +112,7 @@ TEST("/hold/bound/none-are-kept")
 	down();
 }
 
-/* A reload ends a generation's cache: that is no sign of a cache that is too small. */
+/* A reload ends a generation's cache: that is not a sign of a cache that is too small. */
 TEST("/hold/bound/shrink")
 {
 	up(&usual);

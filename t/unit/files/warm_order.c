@@ -168,7 +168,7 @@ TEST("/order/earlier-and-shorter")
 	}
 }
 
-/* Clients take turns: the only file of one is not behind the many of another. */
+/* Clients take turns: the only file of one does not wait for the many of another. */
 TEST("/order/clients-take-turns")
 {
 	guint last;
@@ -290,7 +290,7 @@ TEST("/order/cancelled-files-make-room")
 	down();
 }
 
-/* It gets its answer at the deadline, and is read behind the others. */
+/* It gets its answer at the deadline, and is read after the others. */
 TEST("/order/deadline-while-waiting")
 {
 	read_up(WARM_ALL, 0, 0);

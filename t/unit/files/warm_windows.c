@@ -144,7 +144,7 @@ TEST("/warm/no-bytes")
 	down();
 }
 
-/* The last page and two in the middle: three reads, nothing behind them. */
+/* The last page and two in the middle: three reads, nothing after them. */
 TEST("/warm/parts")
 {
 	struct asker a, b;
@@ -267,7 +267,7 @@ begin_many(guint n)
 	}
 }
 
-/* Open behind their answers are at most FILES; accel.files.behind-skipped counts the others. */
+/* Open after their answers are at most FILES; accel.files.behind-skipped counts the others. */
 TEST("/warm/behind-bounded")
 {
 	read_up(WINDOW, WARM_ALL);

@@ -94,7 +94,7 @@ TEST("/hot/names")
 	g_free(path);
 }
 
-/* proc is no disk, even when the path begins on one. */
+/* proc is not a disk, even when the path begins on one. */
 TEST("/hot/mounts")
 {
 	int root = root_of("/"), proc = root_of("/proc");

@@ -342,7 +342,7 @@ tcp_pair(struct io_sock *s, const struct sockaddr *from, socklen_t from_len)
 	return (peer);
 }
 
-/* The kernel drops so many bytes of the stream; those behind them are received. */
+/* The kernel drops this many bytes of the stream; those after them are received. */
 TEST("/loop/bytes are dropped in the kernel")
 {
 	struct io_sock s;

@@ -144,7 +144,7 @@ awake(const char *file)
 	return (w.op.at.awake);
 }
 
-/* A thread whose processor another program has takes long, too: that is no wait for a disk. */
+/* A thread whose processor another program has takes long, too: that is not a wait for a disk. */
 TEST("/open/a thread that did not sleep")
 {
 	char *file = file_make(dir, "f", 10);

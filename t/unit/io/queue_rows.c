@@ -112,7 +112,7 @@ TEST("/rows/equals-keep-their-places")
 	put_all_away();
 }
 
-/* A job that a second client wants is not behind all others of the first. */
+/* A job that a second client wants does not wait for all others of the first. */
 TEST("/rows/joined-job")
 {
 	struct io_job *a[5], *b, *j;

@@ -87,7 +87,7 @@ TEST("/check/silence is a failure")
 	tear_down();
 }
 
-/* A check that fails is no failed request: when one passes, the backend has its whole share. */
+/* A check that fails is not a failed request: when one passes, the backend has its whole share. */
 TEST("/check/no-strike")
 {
 	struct proxy_conf conf = checking(one, 1);
@@ -111,7 +111,7 @@ TEST("/check/no-strike")
 }
 
 /* A pool without a free socket says nothing about the application. */
-TEST("/check/a busy pool is no failure")
+TEST("/check/a busy pool is not a failure")
 {
 	struct proxy_conf conf = checking(one, 1);
 	struct client c = { 0 };

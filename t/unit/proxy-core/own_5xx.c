@@ -116,7 +116,7 @@ TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused")
 	own = usual;
 }
 
-/* Its own replies are no errors of the server; one that breaks off is neither. */
+/* Its own replies are not errors of the server; one that breaks off is neither. */
 TEST("/own-5xx/replies of the application are its own")
 {
 	struct proxy_conf conf = a_conf(one, 1);

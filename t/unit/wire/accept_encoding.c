@@ -87,7 +87,7 @@ TEST("/accept-encoding/takes")
 	g_assert_true(accept_encoding_takes(&a, CODING_BROTLI));
 }
 
-/* Members behind the bound count as not sent. */
+/* Members after the bound count as not sent. */
 TEST("/accept-encoding/bound")
 {
 	GString *line = g_string_new("");
@@ -100,7 +100,7 @@ TEST("/accept-encoding/bound")
 	g_string_free(line, TRUE);
 }
 
-/* Each beginning of a line is read without a byte behind it. */
+/* Each beginning of a line is read without a byte after it. */
 TEST("/accept-encoding/cut")
 {
 	static const char line[] = "gzip;q=0.125, *;q=0, identity;q=0.5";

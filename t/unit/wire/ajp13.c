@@ -42,7 +42,7 @@ TEST("/ajp13/a reply, at every split")
 	check_events(ajp, &b, "H200 E+");
 }
 
-/* Old containers send no NUL behind the bytes of a chunk. */
+/* Old containers send no NUL after the bytes of a chunk. */
 TEST("/ajp13/chunks without a NUL")
 {
 	struct buf b;

@@ -136,7 +136,7 @@ sub mount_point ($self) { return $self->{mount} }
 # The file with the names of this kind, "small" or "large".
 sub list ($self, $name) { return $self->{bench}->dir . "/$name.list" }
 
-# A file with the first so many names of the small ones, as paths.
+# A file with the first N names of the small ones, as paths.
 sub absolute_list ($self, $files, $kind = undef) {
 	my $list = $self->{bench}->dir . '/absolute.list';
 	open my $in, '<', $self->list($kind // 'small') or die "$list: $!";
