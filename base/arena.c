@@ -82,26 +82,32 @@ arena_get(struct arena *a, size_t n)
 	return (p);
 }
 
-char *
-arena_str(struct arena *a, struct text t)
+struct text
+arena_join(struct arena *a, struct text t, struct text u)
 {
-	char *p;
+	char *p = t.n <= SIZE_MAX / 4 && u.n <= SIZE_MAX / 4 ? arena_get(a, t.n + u.n + 1) : NULL;
 
-	if (t.n > SIZE_MAX / 2)
-		return (NULL);
-	p = arena_get(a, t.n + 1);
 	if (p == NULL)
-		return (NULL);
+		return (TEXT_NONE);
 	if (t.n > 0)
 		memcpy(p, t.p, t.n);
-	p[t.n] = '\0';
-	return (p);
+	if (u.n > 0)
+		memcpy(p + t.n, u.p, u.n);
+	p[t.n + u.n] = '\0';
+	return ((struct text){ p, t.n + u.n });
 }
 
 struct text
 arena_text(struct arena *a, struct text t)
 {
-	char *p = arena_str(a, t);
+	return (arena_join(a, t, TEXT_NONE));
+}
 
-	return ((struct text){ p, p != NULL ? t.n : 0 });
+struct text
+arena_take(struct arena *a, struct buf *b)
+{
+	struct text t = b->failed ? TEXT_NONE : arena_text(a, buf_as_text(b));
+
+	buf_free(b);
+	return (t);
 }

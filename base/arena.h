@@ -7,7 +7,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
-#include "base/text.h"
+#include "base/buf.h"
 
 struct arena_block;
 struct arena {
@@ -21,8 +21,10 @@ struct arena {
 void arena_init(struct arena *, void *lent, size_t lent_size, size_t max);
 void arena_reset(struct arena *);          /* frees all blocks except the lent one */
 void *arena_get(struct arena *, size_t n); /* aligned to 16, not cleared */
-/* a copy, with a NUL after it; .p NULL: full */
+/* Copies with a NUL at their end; .p NULL: full. */
 struct text arena_text(struct arena *, struct text t);
-char *arena_str(struct arena *, struct text t);
+struct text arena_join(struct arena *, struct text t, struct text u); /* u follows t */
+/* Of what is in the buffer, which is freed; .p NULL: also if it has failed. */
+struct text arena_take(struct arena *, struct buf *);
 
 #endif

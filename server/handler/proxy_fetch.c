@@ -49,20 +49,15 @@ static bool
 fill_path(struct request *r, struct proxy_request *q)
 {
 	struct text rest = q->target, path;
-	char *clean = arena_get(&r->arena, q->target.n + 1), *file;
+	char *clean = arena_get(&r->arena, q->target.n + 1);
 	int n;
 
 	if (clean == NULL || !text_next(&rest, '?', &path) || (n = urlpath_clean(path, clean)) < 1)
 		return (false);
-	file = arena_get(&r->arena, q->docroot.n + (size_t)n + 1);
-	if (file == NULL)
-		return (false);
-	memcpy(file, q->docroot.p, q->docroot.n);
-	memcpy(file + q->docroot.n, clean, (size_t)n);
 	q->path = (struct text){ clean, (size_t)n };
 	q->query = rest.p != NULL ? rest : TEXT("");
-	q->script_filename = (struct text){ file, q->docroot.n + (size_t)n };
-	return (true);
+	q->script_filename = arena_join(&r->arena, q->docroot, q->path);
+	return (q->script_filename.p != NULL);
 }
 
 /* Makes the request for url of the one for the application; url is in the arena.  The secret of

@@ -124,7 +124,6 @@ fill_server(struct request *r, struct proxy_request *q)
 static struct text
 target_of(struct request *r, struct text path, struct text query)
 {
-	struct text t = TEXT_NONE;
 	struct buf b;
 
 	buf_init(&b, 0);
@@ -133,10 +132,7 @@ target_of(struct request *r, struct text path, struct text query)
 		buf_char(&b, '?');
 		buf_text(&b, query);
 	}
-	if (!b.failed)
-		t = arena_text(&r->arena, buf_as_text(&b));
-	buf_free(&b);
-	return (t);
+	return (arena_take(&r->arena, &b));
 }
 
 /* The client's, without ".", ".." and encoded slashes: an application that keeps these in its path,
@@ -259,20 +255,18 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	struct client_addr client;
 	struct text root = rewritten(rl, TEXT("_docroot"), r->place.dir), path = request_path(r),
 		    below = r->place.path;
-	char *remote = arena_get(&r->arena, 64), *peer = arena_get(&r->arena, 64), *file, *id;
+	char *remote = arena_get(&r->arena, 64), *peer = arena_get(&r->arena, 64);
 
 	if (root.p == NULL)
 		return (false);
 	if (root.p != r->place.dir.p)
 		below = path; /* an application elsewhere does not know where an alias lies */
 	/* A trailing slash stays: it tells the application that this is a directory. */
-	file = arena_get(&r->arena, root.n + below.n + 1);
-	id = arena_str(&r->arena, text_of(conn_id(r)));
-	if (remote == NULL || peer == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
+	q->script_filename = arena_join(&r->arena, root, below);
+	q->id = arena_text(&r->arena, text_of(conn_id(r))).p;
+	if (remote == NULL || peer == NULL || q->script_filename.p == NULL || q->id == NULL ||
+	    !fill_headers(rl, q))
 		return (false);
-	memcpy(file, root.p, root.n);
-	memcpy(file + root.n, below.p, below.n);
-	q->id = id;
 	q->client = r->sender.client;
 	q->nobody = !conn_named_client(r, &client);
 	q->method = r->http.method;
@@ -283,7 +277,6 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->host = r->http.host.p != NULL ? r->http.host : TEXT("");
 	q->scheme = conn_scheme(r);
 	q->docroot = root;
-	q->script_filename = (struct text){ file, root.n + below.n };
 	q->redirect_uri = redirect_uri(rl);
 	q->redirect_status = (unsigned)r->error_status;
 	q->path_info = path_info(rl, path);

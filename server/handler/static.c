@@ -121,20 +121,6 @@ look_at_dir(struct request *r)
 	return (look_at(r, &r->place, path));
 }
 
-/* Joins a directory, with its slash, and a name; .p NULL: no memory. */
-static struct text
-joined(struct request *r, struct text dir, struct text name)
-{
-	char *p = arena_get(&r->arena, dir.n + name.n + 1);
-
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, dir.p, dir.n);
-	memcpy(p + dir.n, name.p, name.n);
-	p[dir.n + name.n] = '\0';
-	return ((struct text){ p, dir.n + name.n });
-}
-
 /* "/name" has the place of that URL. */
 static enum handled
 try_name_of_root(struct request *r, struct text name)
@@ -145,7 +131,7 @@ try_name_of_root(struct request *r, struct text name)
 
 	while (name.n != 0 && name.p[0] == '/')
 		name.p++, name.n--;
-	m->index = joined(r, TEXT("/"), name);
+	m->index = arena_join(&r->arena, TEXT("/"), name);
 	status = m->index.p != NULL ? route_place(r, m->index, &at) : 500;
 	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path));
 }
@@ -162,11 +148,11 @@ try_index(struct request *r)
 	name = r->conf->index_names.v[m->n++];
 	if (name.n != 0 && name.p[0] == '/')
 		return (try_name_of_root(r, name));
-	m->index = joined(r, request_path(r), name);
+	m->index = arena_join(&r->arena, request_path(r), name);
 	if (path.p == r->path && path.n == r->path_len)
 		path = m->index;
 	else
-		path = joined(r, path, name);
+		path = arena_join(&r->arena, path, name);
 	if (m->index.p == NULL || path.p == NULL)
 		return (refuse(r, 500));
 	return (look_at(r, &r->place, path));
@@ -188,18 +174,15 @@ static enum handled
 answer_dir(struct request *r)
 {
 	struct text path = request_path(r);
-	char *p;
 
 	if (r->extra != NULL)
 		return (refuse(r, 403));
 	if (path.p[path.n - 1] == '/')
 		return (try_index(r));
-	p = arena_get(&r->arena, path.n + 2);
-	if (p == NULL)
+	path = arena_join(&r->arena, path, TEXT("/"));
+	if (path.p == NULL)
 		return (refuse(r, 500));
-	memcpy(p, path.p, path.n);
-	p[path.n] = '/';
-	reply_redirect(r, 301, (struct text){ p, path.n + 1 }, r->http.query);
+	reply_redirect(r, 301, path, r->http.query);
 	return (HANDLED_REPLY);
 }
 

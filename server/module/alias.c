@@ -171,17 +171,9 @@ is_used(const struct conf *c)
 static struct text
 path_below(struct request *r, const struct alias *a, struct text rest)
 {
-	size_t n = a->file != NULL ? strlen(a->file) : 0;
-	char *p;
-
-	if (n == 0)
+	if (a->file == NULL || a->file[0] == '\0')
 		return (rest.n != 0 ? rest : TEXT("/"));
-	p = arena_get(&r->arena, n + rest.n + 1);
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, a->file, n);
-	memcpy(p + n, rest.p, rest.n + 1);
-	return ((struct text){ p, n + rest.n });
+	return (arena_join(&r->arena, text_of(a->file), rest));
 }
 
 static int

@@ -41,20 +41,6 @@ is_usable(const struct file_entry *s, const struct file_entry *e)
 	return (s->err == 0 && !s->is_dir && s->size != 0 && !is_older(&s->stx, &e->stx));
 }
 
-/* Path of the sibling; .p NULL: no memory, or none can be. */
-static struct text
-name_of(struct request *r, const struct file_entry *e, enum coding c)
-{
-	struct text end = ending(c), path = e->lk.path;
-	char *p = arena_get(&r->arena, path.n + end.n + 1);
-
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, path.p, path.n);
-	memcpy(p + path.n, end.p, end.n + 1);
-	return ((struct text){ p, path.n + end.n });
-}
-
 static void waited(struct lookup_wait *, struct lookup *);
 
 static enum deflated
@@ -104,7 +90,8 @@ try_all(struct request *r, struct file_entry *e)
 	     request_slot(r, deflate_slot)->sibling++) {
 		enum coding c = tried(r, &a);
 
-		if (c == CODING_IDENTITY || (name = name_of(r, e, c)).p == NULL)
+		if (c == CODING_IDENTITY ||
+		    (name = arena_join(&r->arena, e->lk.path, ending(c))).p == NULL)
 			continue;
 		r->wait.done = waited;
 		r->wait.client = r->sender.client;

@@ -21,6 +21,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/request.h"
+#include "server/request/route.h"
 #include "wire/http1/headers.h"
 #include "wire/codec/message.h"
 #include "server/worker/base.h"
@@ -217,31 +218,6 @@ drop_lines(struct http_request *h, struct text name, bool adds)
 	h->nheaders = n;
 }
 
-/* All values of the field, joined; .p NULL: there is none.  False: no memory. */
-static bool
-joined(struct request *r, struct text name, struct text *all)
-{
-	const struct http_request *h = &r->http;
-	struct buf b;
-	uint16_t i;
-	bool ok;
-
-	*all = TEXT_NONE;
-	buf_init(&b, 0);
-	for (i = 0; i < h->nheaders; i++) {
-		if (!text_ieq(h->headers[i].name, name))
-			continue;
-		if (b.n != 0)
-			buf_str(&b, text_ieq(name, TEXT("Cookie")) ? "; " : ", ");
-		buf_text(&b, h->headers[i].value);
-	}
-	if (b.n != 0)
-		*all = arena_text(&r->arena, buf_as_text(&b));
-	ok = !b.failed && (b.n == 0 || all->p != NULL);
-	buf_free(&b);
-	return (ok);
-}
-
 /* The field of this name for the server itself. */
 static bool
 note_known(struct request *r, struct text name)
@@ -254,7 +230,7 @@ note_known(struct request *r, struct text name)
 	if (i == HH_N)
 		return (true);
 	h->repeated &= ~(1u << i);
-	return (joined(r, name, &h->known[i]));
+	return (route_joined(r, name, i == HH_COOKIE ? "; " : ", ", &h->known[i]));
 }
 
 /* False: no memory, or too many fields. */

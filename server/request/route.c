@@ -136,34 +136,39 @@ match(struct request *r, struct conf_input *in)
 	return (NULL);
 }
 
-/* Joins all lines of a field into one, as for applications (RFC 9110, 5.3): a condition then sees
- * every line.  .p NULL: no memory. */
-static struct text
-joined(struct request *r, struct text name, const char *sep)
+bool
+route_joined(struct request *r, struct text name, const char *sep, struct text *all)
 {
 	const struct http_request *h = &r->http;
-	struct text all, only = TEXT("");
 	struct buf b;
 	size_t i, n = 0;
 
+	*all = TEXT_NONE;
 	buf_init(&b, 0);
 	for (i = 0; i < h->nheaders; i++) {
 		if (!text_ieq(h->headers[i].name, name))
 			continue;
 		if (n++ == 0) {
-			only = h->headers[i].value;
+			*all = h->headers[i].value;
 			continue;
 		}
 		if (n == 2)
-			buf_text(&b, only);
+			buf_text(&b, *all);
 		buf_str(&b, sep);
 		buf_text(&b, h->headers[i].value);
 	}
-	if (n < 2)
-		return (or_empty(only));
-	all = b.failed ? TEXT_NONE : arena_text(&r->arena, buf_as_text(&b));
-	buf_free(&b);
-	return (all);
+	if (n > 1)
+		*all = arena_take(&r->arena, &b);
+	return (n < 2 || all->p != NULL);
+}
+
+/* As conditions see it: a missing field is empty.  .p NULL: no memory. */
+static struct text
+joined(struct request *r, struct text name, const char *sep)
+{
+	struct text all;
+
+	return (route_joined(r, name, sep, &all) ? or_empty(all) : TEXT_NONE);
 }
 
 static struct text
@@ -255,31 +260,9 @@ route_place(struct request *r, struct text path, struct place *to)
 struct text
 place_name(struct request *r, const struct place *at, struct text path)
 {
-	char *p;
-
 	if (at->below.n == 0)
 		return ((struct text){ path.p + 1, path.n - 1 });
-	p = arena_get(&r->arena, at->below.n + path.n + 1);
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, at->below.p, at->below.n);
-	memcpy(p + at->below.n, path.p, path.n);
-	p[at->below.n + path.n] = '\0';
-	return ((struct text){ p, at->below.n + path.n });
-}
-
-/* Document root and path joined; .p NULL: no memory. */
-static struct text
-physical(struct request *r)
-{
-	struct text root = r->place.dir, path = r->place.path;
-	char *p = arena_get(&r->arena, root.n + path.n + 1);
-
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, root.p, root.n);
-	memcpy(p + root.n, path.p, path.n);
-	return ((struct text){ p, root.n + path.n });
+	return (arena_join(&r->arena, at->below, path));
 }
 
 /* NULL, or why the request gets 500.  $PHYSICAL["path"] is known once the document root is;
@@ -299,7 +282,7 @@ match_all(struct request *r, bool exists)
 		return (why);
 	if (!exists && find_place(r) != 0)
 		return (NULL); /* what refuses it is found again, and then answered with */
-	in.path = physical(r);
+	in.path = arena_join(&r->arena, r->place.dir, r->place.path);
 	if (exists)
 		in.existing_path = in.path;
 	if (exists && r->script_len != 0)
@@ -442,7 +425,7 @@ route_captures(struct request *r, unsigned block, struct text cap[MATCH_CAPTURES
 	if (block == 0 || remote == NULL || !input_of(r, &in, remote))
 		return (false);
 	if (r->worker->physical && find_place(r) == 0)
-		in.path = physical(r);
+		in.path = arena_join(&r->arena, r->place.dir, r->place.path);
 	return (conf_view_capture(r->worker->view, block, &in, cap, decoded));
 }
 

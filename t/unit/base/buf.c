@@ -188,7 +188,8 @@ TEST("/arena/bare")
 	arena_init(&a, NULL, 0, 0);
 	for (i = 0; i < 1000; i++)
 		memset(arena_get(&a, (size_t)i), 1, (size_t)i);
-	g_assert_cmpstr(arena_str(&a, TEXT_NONE), ==, "");
+	g_assert_cmpstr(arena_text(&a, TEXT_NONE).p, ==, "");
+	g_assert_cmpstr(arena_join(&a, TEXT("/a"), TEXT("/b")).p, ==, "/a/b");
 	arena_reset(&a);
 	arena_init(&a, tiny, sizeof(tiny), 64);
 	g_assert_nonnull(arena_get(&a, 16));
