@@ -44,7 +44,8 @@ struct io_pools; /* io/disk/pools.h: the "stat" and "read" pools of the process 
 struct file_backend;
 
 enum io_kind {
-	/* res: new fd, non-blocking; accept.peer filled. sock: the listening socket */
+	/* res: new fd, non-blocking; accept.peer filled. sock: the listening socket.  A failure is
+	 * one of this process or machine, such as -EMFILE: that of one client is passed over */
 	IO_ACCEPT = 1,
 	/* res: 0; sock->fd is set from submit on, and is yours to close even after a failure.
 	 * -EAGAIN: the backlog of a unix socket is full */

@@ -139,13 +139,14 @@ parked(struct io *io, struct io_op *op)
 	return (false);
 }
 
-/* An error of accept(2) for a connection that died in the queue does not concern the next one. */
+/* An error of accept(2) for a connection that died in the queue, or that a firewall forbids, does not
+ * concern the next one. */
 static bool
 accept_again(int err)
 {
-	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == ENETDOWN ||
-		err == ENOPROTOOPT || err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH ||
-		err == ENETUNREACH);
+	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == EPERM ||
+		err == ENETDOWN || err == ENOPROTOOPT || err == EHOSTDOWN || err == ENONET ||
+		err == EHOSTUNREACH || err == ENETUNREACH);
 }
 
 static bool

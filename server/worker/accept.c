@@ -251,24 +251,6 @@ accept_pause(struct worker *w, const char *why)
 		pause_again(w);
 }
 
-/* The failure concerns one client: the next accept may succeed.  Any other failure would come back
- * at once. */
-static bool
-is_about_client(int64_t err)
-{
-	switch (-err) {
-	case ECONNABORTED:
-	case EPROTO:
-	case EPERM:
-	case ENETDOWN:
-	case ENETUNREACH:
-	case EHOSTDOWN:
-	case EHOSTUNREACH:
-	case ENONET: return (true);
-	default: return (false);
-	}
-}
-
 static bool
 is_about_descriptors(int64_t err)
 {
@@ -307,7 +289,7 @@ accepted(struct io_op *op)
 		conn_new(w, (int)op->res, &a->peer, a->name);
 	if (w->draining)
 		; /* accept no more */
-	else if (op->res < 0 && !is_about_client(op->res))
+	else if (op->res < 0)
 		no_descriptor(w, op->res);
 	else if (is_closed(w))
 		accept_pause(w, "server.max-connections is reached, and every connection is busy");

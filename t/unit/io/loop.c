@@ -1,5 +1,6 @@
 /* t/unit/io/loop.c -- sockets, timers and wakes of the epoll loop. */
 #include <netinet/tcp.h>
+#include <sys/syscall.h>
 #include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
@@ -248,6 +249,53 @@ TEST("/loop/accept and connect return sockets without delay")
 	g_assert_cmpint(wait_op(&con), ==, -ECONNREFUSED);
 	g_assert_cmpint(cs.fd, >=, 0);
 	sock_close(&cs);
+	loop_down();
+}
+
+static int fails[4];
+static size_t nfails;
+
+int
+accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
+{
+	if (nfails != 0) {
+		errno = fails[--nfails];
+		return (-1);
+	}
+	return ((int)syscall(SYS_accept4, fd, addr.__sockaddr__, len, flags));
+}
+
+TEST("/loop/an accept passes over a failure of one client, and reports others")
+{
+	struct listen_conf lc = { .name = "127.0.0.1:0" };
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	const char *why;
+	struct io_sock ls, cs;
+	struct waiter acc, con;
+	int fd;
+
+	loop_up(file_backends[0], 1, 8);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
+	io_sock_init(&ls, fd);
+	io_sock_init(&cs, -1);
+	wait_init(&acc, IO_ACCEPT, &ls);
+	wait_init(&con, IO_CONNECT, &cs);
+	con.op.connect.addr = (struct sockaddr *)&in;
+	con.op.connect.len = len;
+	fails[0] = EMFILE;
+	fails[1] = EPERM;
+	fails[2] = EPROTO;
+	fails[3] = ECONNABORTED;
+	nfails = 4;
+	g_assert_cmpint(wait_op(&con), ==, 0);
+	g_assert_cmpint(wait_op(&acc), ==, -EMFILE);
+	g_assert_cmpuint(nfails, ==, 0);
+	g_assert_cmpint(wait_op(&acc), >=, 0);
+	close((int)acc.res);
+	sock_close(&cs);
+	io_close_fd(fd);
 	loop_down();
 }
 

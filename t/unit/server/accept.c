@@ -123,21 +123,6 @@ test_shortage_makes_room(void)
 	}
 }
 
-static void
-test_one_client_fails(void)
-{
-	static const int errs[] = { -ECONNABORTED, -EPROTO, -EPERM };
-	size_t i;
-
-	up_with("", 1, 1000);
-	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
-		accept_says(errs[i]);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-	}
-	g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 0);
-	down();
-}
-
 /* ---- server.max-connections */
 
 static void
@@ -442,7 +427,6 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/accept/shortage", test_shortage);
 	g_test_add_func("/accept/shortage-makes-room", test_shortage_makes_room);
-	g_test_add_func("/accept/one-client-fails", test_one_client_fails);
 	g_test_add_func("/accept/limit-of-busy", test_limit_of_busy);
 	g_test_add_func("/accept/idle-ends-pause", test_idle_ends_pause);
 	g_test_add_func("/accept/idle-goes-first", test_idle_goes_first);
