@@ -72,7 +72,7 @@ for (
 	[ 'set-request-header = ( "Content-Length" => "5" )', $ours ],
 	[ 'set-request-header = ( "Host" => "x" )', $ours ],
 	[ 'set-environment = ( "CONTENT_LENGTH" => "5" )', $ours ],
-	[ 'add-response-header = ( "a b" => "x" )', 'no name' ],
+	[ 'add-response-header = ( "a b" => "x" )', 'not a name' ],
 	[ 'add-environment = ( "A-B" => "x" )', 'letters, digits' ],
 	[ 'add-response-header = ( ' . join(', ', map { qq{"X-$_" => "x"} } 1 .. 41) . ' )', 'at most 40' ],
 	[ 'add-response-header = ( "X-1" => "' . 'x' x 5000 . '", "X-2" => "' . 'x' x 5000 . '" )', 'at most 8192 bytes' ],
