@@ -1,15 +1,7 @@
 package Accel::Backends;
-
-=head1 NAME
-
-Accel::Backends - the file backends of accel-server, as accel-server -V lists them
-
-=head1 SYNOPSIS
-
-    my ($known, $missing) = Accel::Backends::list();    # [name...], [[name, why it does not work here]...]
-
-=cut
-
+# The file backends of accel-server, as accel-server -V lists them.
+#
+#     my ($known, $missing) = Accel::Backends::list();    # [name...], [[name, why it does not work here]...]
 use v5.36;
 use Accel::Util qw(program);
 

@@ -1,42 +1,35 @@
 package Accel::Bench;
-
-=head1 NAME
-
-Accel::Bench - measures servers: one cell, or a matrix of cells in interleaved rounds
-
-=head1 SYNOPSIS
-
-    Accel::Namespace::enter(@ARGV);             # as root: a network and mounts of our own
-    my $bench = Accel::Bench->new(rounds => 2, seconds => 4);
-    my $result = $bench->measure({ server => 'accel:adaptive', storage => 'slowfs:2', files => '100k', concurrency => 100, read_threads => 16 });
-    say "$result->{mb_per_s} MB/s, p99 $result->{p99_ms} ms";
-
-    my @rows = $bench->matrix(map { { server => $_, storage => 'hot', files => '100k' } } qw(accel nginx));
-    say "$_->{server}: $_->{median}{requests_per_s}" for @rows;
-    say for $bench->notes;
-
-=head1 A CELL
-
-C<server> (L<Accel::Bench::Servers>), C<backend> (of accel; part of the name otherwise), C<storage> and C<files> (L<Accel::Bench::Storage>), C<concurrency>
-(100), C<stat_threads>, C<read_threads>, C<read_ahead> (server.network-chunk-size, bytes), C<noatime>, C<accel> (none, tcp or unix: fcgi-stat-accel in
-front), C<accel_threads>, C<workers> (1), C<timeout> (60 s without a byte), C<seconds>, C<fetches> (the cell ends after this many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
-the configuration), C<lookup_ms>, C<read_ms> of slow disks, C<atime> (ext4 writes access times). Keys with another name are kept and shown, for example C<label>.
-
-On a slow disk a cell of files up to 1 MiB ends after as many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
-read 64 files deliver in bursts, and a clock would cut such a burst anywhere. Larger files are cut by the clock, and their requests_per_s are bytes per
-second over the size.
-
-=head1 A RESULT
-
-C<mb_per_s> (10^6 bytes of bodies), C<requests_per_s>, C<p50_ms>, C<p90_ms>, C<p99_ms>, C<max_ms>, C<first_byte_p50_ms>, C<first_byte_max_ms>, C<connect_p50_ms>, C<errors> (by kind),
-C<cpu_us> (of the server, for each request), C<server_cpu_percent> (of one core), C<us> C<sy> C<id> C<wa> (percent of the machine), C<cs_per_s>, C<bi_per_s>,
-C<bo_per_s> (KiB), C<disk> (C<util>, C<queue>, C<await_ms>, C<read_mb_per_s>). What cannot be known is undef.
-
-A row of C<matrix> is the cell with C<median>, C<rounds> (the results) and C<spread_percent> (half of the range of requests_per_s). A cell that cannot be
-measured has no row; C<notes> say why.
-
-=cut
-
+# Measures servers: one cell, or a matrix of cells in interleaved rounds.
+#
+#     Accel::Namespace::enter(@ARGV);             # as root: a network and mounts of our own
+#     my $bench = Accel::Bench->new(rounds => 2, seconds => 4);
+#     my $result = $bench->measure({ server => 'accel:adaptive', storage => 'slowfs:2', files => '100k', concurrency => 100, read_threads => 16 });
+#     say "$result->{mb_per_s} MB/s, p99 $result->{p99_ms} ms";
+#
+#     my @rows = $bench->matrix(map { { server => $_, storage => 'hot', files => '100k' } } qw(accel nginx));
+#     say "$_->{server}: $_->{median}{requests_per_s}" for @rows;
+#     say for $bench->notes;
+#
+# A cell:
+#
+# `server` (Accel::Bench::Servers), `backend` (of accel; part of the name otherwise), `storage` and `files` (Accel::Bench::Storage), `concurrency`
+# (100), `stat_threads`, `read_threads`, `read_ahead` (server.network-chunk-size, bytes), `noatime`, `accel` (none, tcp or unix: fcgi-stat-accel in
+# front), `accel_threads`, `workers` (1), `timeout` (60 s without a byte), `seconds`, `fetches` (the cell ends after this many requests, too),
+# `timing` (a line of stage times for each file in the error log), `conf` (lines added to the configuration), `lookup_ms`, `read_ms` of slow disks,
+# `atime` (ext4 writes access times). Keys with another name are kept and shown, for example `label`.
+#
+# On a slow disk a cell of files up to 1 MiB ends after as many files as keep the disk busy for `seconds`, because servers that look up 64 names
+# before they read 64 files deliver in bursts, and a clock would cut such a burst anywhere. Larger files are cut by the clock, and their
+# requests_per_s are bytes per second over the size.
+#
+# A result:
+#
+# `mb_per_s` (10^6 bytes of bodies), `requests_per_s`, p50_ms, p90_ms, p99_ms, `max_ms`, first_byte_p50_ms, `first_byte_max_ms`, connect_p50_ms,
+# `errors` (by kind), `cpu_us` (of the server, for each request), `server_cpu_percent` (of one core), `us` `sy` `id` `wa` (percent of the machine),
+# `cs_per_s`, `bi_per_s`, `bo_per_s` (KiB), `disk` (`util`, `queue`, `await_ms`, `read_mb_per_s`). What cannot be known is undef.
+#
+# A row of `matrix` is the cell with `median`, `rounds` (the results) and `spread_percent` (half of the range of requests_per_s). A cell that cannot
+# be measured has no row; `notes` say why.
 use v5.36;
 use Accel::Bench::Engine  ();
 use Accel::Bench::Servers ();

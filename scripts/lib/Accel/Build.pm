@@ -1,15 +1,6 @@
 package Accel::Build;
-
-=head1 NAME
-
-Accel::Build - the version, and the directory of the programs
-
-=head1 DESCRIPTION
-
-Both stand in the Makefile. C<make install> does not copy this file; it writes one that has the two values.
-
-=cut
-
+# The version, and the directory of the programs.
+# Both stand in the Makefile. make install does not copy this file; it writes one that has the two values.
 use v5.36;
 use Cwd            qw(abs_path);
 use File::Basename qw(dirname);

@@ -1,25 +1,15 @@
 package Accel::Command;
-
-=head1 NAME
-
-Accel::Command - what all programs of the kit share: the command line, messages, exit statuses
-
-=head1 SYNOPSIS
-
-    use Accel::Command qw(fail options usage EX_NOINPUT);
-    my %opt = (seconds => 2);
-    options(\%opt, \@args, 'seconds=s', 'json');        # words that are not options stay in @args
-    usage('one file at a time') if @args > 1;
-    open my $fh, '<', $args[0] or fail(EX_NOINPUT, "$args[0]: $!");
-
-=head1 DESCRIPTION
-
-C<options> knows B<--help> and B<--version> of each program. An option that is wrong ends the program: C<usage> prints why, and how to get help. C<complain>
-prints a message, C<fail> also ends the program with this status of sysexits.h. A message is one line with the name of the program. It has no
-control characters, whatever names and words of others are in it. More texts are lines of their own.
-
-=cut
-
+# What all programs of the kit share: the command line, messages, exit statuses.
+#
+#     use Accel::Command qw(fail options usage EX_NOINPUT);
+#     my %opt = (seconds => 2);
+#     options(\%opt, \@args, 'seconds=s', 'json');        # words that are not options stay in @args
+#     usage('one file at a time') if @args > 1;
+#     open my $fh, '<', $args[0] or fail(EX_NOINPUT, "$args[0]: $!");
+#
+# `options` knows --help and --version of each program. An option that is wrong ends the program: `usage` prints why, and how to get help. `complain`
+# prints a message, `fail` also ends the program with this status of sysexits.h. A message is one line with the name of the program. It has no
+# control characters, whatever names and words of others are in it. More texts are lines of their own.
 use v5.36;
 use Accel::Build    ();
 use Accel::Util    qw(printable);

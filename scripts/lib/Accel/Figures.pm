@@ -1,18 +1,10 @@
 package Accel::Figures;
-
-=head1 NAME
-
-Accel::Figures - median, spread and medians of runs
-
-=head1 SYNOPSIS
-
-    use Accel::Figures qw(median spread medians);
-    median(3, 1, 2);                                        # 2; undef does not count
-    spread(90, 100, 110);                                   # 10: half of the range, in percent of the median
-    medians({ a => 1, errors => 1 }, { a => 3 });           # { a => 2, errors => 1 }: errors add up
-
-=cut
-
+# Median, spread and medians of runs.
+#
+#     use Accel::Figures qw(median spread medians);
+#     median(3, 1, 2);                                        # 2; undef does not count
+#     spread(90, 100, 110);                                   # 10: half of the range, in percent of the median
+#     medians({ a => 1, errors => 1 }, { a => 3 });           # { a => 2, errors => 1 }: errors add up
 use v5.36;
 use Exporter   qw(import);
 use List::Util qw(sum0);

@@ -1,15 +1,7 @@
 package Accel::Machine;
-
-=head1 NAME
-
-Accel::Machine - what machine this is, for reports
-
-=head1 SYNOPSIS
-
-    my $m = Accel::Machine::facts();    # { cpu, cores, memory_mb, kernel, system, congestion_control }; what is not known is undef
-
-=cut
-
+# What machine this is, for reports.
+#
+#     my $m = Accel::Machine::facts();    # { cpu, cores, memory_mb, kernel, system, congestion_control }; what is not known is undef
 use v5.36;
 use Accel::Util qw(slurp);
 use POSIX       ();

@@ -3,6 +3,12 @@ package Accel::Mounts;
 #
 # Nothing here touches a file system of the table: a mount of a dead server would hang the caller. btrfs is the exception in
 # stat_dev(), because its files have device numbers that are not in the table.
+#
+#     my $mounts = Accel::Mounts::read_table();                       # of /proc/self/mountinfo
+#     my $at     = Accel::Mounts::names($mounts);
+#     say $at->{'0:53'}{point};                                       # a FUSE mount
+#     say Accel::Mounts::disk_name('254:0');                          # vda
+#     say join ' ', Accel::Mounts::devices_on('sda');                 # 8:0 8:1 253:0
 use v5.36;
 
 use Accel::Util qw(slurp);
@@ -78,19 +84,3 @@ sub entries ($dir) {
 }
 
 1;
-
-__END__
-
-=head1 NAME
-
-Accel::Mounts - the table of mounts, and names for device numbers
-
-=head1 SYNOPSIS
-
-    my $mounts = Accel::Mounts::read_table();                       # of /proc/self/mountinfo
-    my $at     = Accel::Mounts::names($mounts);
-    say $at->{'0:53'}{point};                                       # a FUSE mount
-    say Accel::Mounts::disk_name('254:0');                          # vda
-    say join ' ', Accel::Mounts::devices_on('sda');                 # 8:0 8:1 253:0
-
-=cut

@@ -1,16 +1,8 @@
 package Accel::Namespace;
-
-=head1 NAME
-
-Accel::Namespace - run this program anew, with mounts and a network of its own
-
-=head1 SYNOPSIS
-
-    Accel::Namespace::enter(@ARGV);             # network and mounts, as root; does not return the first time
-    my $private = Accel::Namespace::own_mounts();       # mounts only; true in a namespace of our own
-
-=cut
-
+# Run this program anew, with mounts and a network of its own.
+#
+#     Accel::Namespace::enter(@ARGV);             # network and mounts, as root; does not return the first time
+#     my $private = Accel::Namespace::own_mounts();       # mounts only; true in a namespace of our own
 use v5.36;
 use Exporter qw(import);
 

@@ -1,41 +1,33 @@
 package Accel::Peer;
-
-=head1 NAME
-
-Accel::Peer - other servers, and ours, side by side for tests and benchmarks
-
-=head1 SYNOPSIS
-
-    my $nginx = Accel::Peer->start('nginx', root => $docroot, cpu => 1);
-    print $nginx->url, "\n";                    # http://127.0.0.1:PORT
-    my $before = $nginx->cpu;                   # seconds, user and system, all its processes
-    $nginx->stop;
-
-=head1 DESCRIPTION
-
-Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 threads), C<accel>
-(accel-server), C<floor> (t/bench/floor.c), C<haproxy>, C<h2o>, C<command> (the words of C<command>, with C<{port}> and C<{root}> replaced), C<responder> (t/bench/responder.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
-C<textbook> (t/bench/textbook.c; C<mutex> for its C<-m>). Each is configured for speed, one worker, no access log, keep-alive without
-end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
-open to it. C<start> returns when the port answers and dies with the server's own words when it does
-not; C<< Accel::Peer->missing($kind) >> says what is not installed, or nothing.
-
-Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
-configuration; C<http> lines for nginx's http block; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
-C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<directio> nginx's C<directio> for all files; C<workers> processes or threads (1);
-C<read_ahead>, C<noatime> and C<timing> of accel; C<accel_tcp> for a stat-accel on 127.0.0.1; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
-C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Accel::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Accel::Peer::Cache>; C<port>; C<program>, another build of this kind; C<group>, the directory of a cgroup for its processes; C<at_end>, code that the keeper runs when all processes have ended.
-
-C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
-authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
-past it; C<stat_accel_args> are more words for its command line.
-
-A keeper process between caller and server sees the caller's end through a pipe, and ends the server
-and all processes that come from it, so that nothing is left over however the caller dies.
-
-=cut
-
+# Other servers, and ours, side by side for tests and benchmarks.
+#
+#     my $nginx = Accel::Peer->start('nginx', root => $docroot, cpu => 1);
+#     print $nginx->url, "\n";                    # http://127.0.0.1:PORT
+#     my $before = $nginx->cpu;                   # seconds, user and system, all its processes
+#     $nginx->stop;
+#
+# Kinds: `nginx`, `lighttpd` (1.4), `apache` (2.4, event MPM: one process, 400 threads), `accel` (accel-server), `floor` (t/bench/floor.c),
+# `haproxy`, h2o, `command` (the words of `command`, with {port} and {root} replaced), `responder` (t/bench/responder.c), and on a unix socket,
+# $peer->socket, stat-accel (fcgi-stat-accel) and `textbook` (t/bench/textbook.c; `mutex` for its -m). Each is configured for speed, one worker, no
+# access log, keep-alive without end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be open to it.
+# `start` returns when the port answers and dies with the server's own words when it does not; Accel::Peer->missing($kind) says what is not
+# installed, or nothing.
+#
+# Options: `root` the document root; `cpu` the core to stay on; `conf` lines added to the configuration; `http` lines for nginx's http block; `name`
+# what to call it; `backend` accel's server.network-backend; `aio` nginx's aio threads; `file_cache` 0 for nginx without `open_file_cache`;
+# `stat_cache` lighttpd's server.stat-cache-engine; `directio` nginx's `directio` for all files; `workers` processes or threads (1); `read_ahead`,
+# `noatime` and `timing` of accel; `accel_tcp` for a stat-accel on 127.0.0.1; `threads` for accel's stat and read pools and for stat-accel;
+# `stat_threads` and `read_threads` for one of these pools; `via_stat_accel` makes accel ask a stat-accel of its own first; `file` is a
+# configuration of lighttpd to use as it is, with `env`, a hash of variables for it (PORT is added); `proxy` makes it pass requests on, see
+# Accel::Peer::Proxy; `cache` makes nginx answer from its cache, see Accel::Peer::Cache; `port`; `program`, another build of this kind; `group`, the
+# directory of a cgroup for its processes; `at_end`, code that the keeper runs when all processes have ended.
+#
+# `front` puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
+# authorizer) and served when the file is warm; its CPU time counts. `exempt` is a path, or a list of them, that goes
+# past it; `stat_accel_args` are more words for its command line.
+#
+# A keeper process between caller and server sees the caller's end through a pipe, and ends the server
+# and all processes that come from it, so that nothing is left over however the caller dies.
 use v5.36;
 use Cwd ();
 use File::Temp ();

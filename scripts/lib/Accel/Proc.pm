@@ -1,5 +1,22 @@
 package Accel::Proc;
 # What iostat -x and vmstat show, from two snapshots of /proc: each disk, the processors, paging.
+#
+#     my $proc   = Accel::Proc->new;                      # proc => DIR, sys => DIR: other roots
+#     my $before = $proc->snapshot;
+#     sleep 1;
+#     my $row    = Accel::Proc::lanes($before, $proc->snapshot);
+#     say "$row->{wa} % waiting, disk $row->{disks}{vda}{util} % busy";
+#     say $proc->device('254:0')->{mount};
+#
+# A row:
+#
+#     { time, seconds, us, sy, id, wa, st, cs, bi, bo, running, blocked,
+#       disks => { vda => { device, mount, util, queue, await_ms, reads_per_s, writes_per_s, read_mb_per_s, write_mb_per_s } } }
+#
+# `time` is seconds since 1970, `us` to `st` are percent of all processors, `cs` is per second, `bi` and `bo` are KiB per second. `util`
+# is percent, `queue` the mean number of requests in the queue and the disk, MB are 10^6 bytes. A number that this kernel does
+# not give is undef. Disks that have done nothing since the machine started are left out; so are partitions. At most 256 disks
+# are in a row: the busiest.
 use v5.36;
 
 use Accel::Mounts ();
@@ -142,30 +159,3 @@ sub lanes ($before, $after) {
 }
 
 1;
-
-__END__
-
-=head1 NAME
-
-Accel::Proc - what iostat -x and vmstat show, from two snapshots of /proc
-
-=head1 SYNOPSIS
-
-    my $proc   = Accel::Proc->new;                      # proc => DIR, sys => DIR: other roots
-    my $before = $proc->snapshot;
-    sleep 1;
-    my $row    = Accel::Proc::lanes($before, $proc->snapshot);
-    say "$row->{wa} % waiting, disk $row->{disks}{vda}{util} % busy";
-    say $proc->device('254:0')->{mount};
-
-=head1 A ROW
-
-    { time, seconds, us, sy, id, wa, st, cs, bi, bo, running, blocked,
-      disks => { vda => { device, mount, util, queue, await_ms, reads_per_s, writes_per_s, read_mb_per_s, write_mb_per_s } } }
-
-C<time> is seconds since 1970, C<us> to C<st> are percent of all processors, C<cs> is per second, C<bi> and C<bo> are KiB per second. C<util>
-is percent, C<queue> the mean number of requests in the queue and the disk, MB are 10^6 bytes. A number that this kernel does
-not give is undef. Disks that have done nothing since the machine started are left out; so are partitions. At most 256 disks
-are in a row: the busiest.
-
-=cut

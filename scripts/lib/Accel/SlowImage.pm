@@ -1,44 +1,34 @@
 package Accel::SlowImage;
-
-=head1 NAME
-
-Accel::SlowImage - ext4 or xfs on a slow disk, for one test
-
-=head1 SYNOPSIS
-
-    Accel::SlowImage::private_mounts(@ARGV);     # first of all; runs the program anew in a mount namespace of its own
-    my ($ok, $why) = Accel::SlowImage->usable('ext4');
-    plan skip_all => $why unless $ok;
-
-    my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk.img", bytes => 1e6, files => 10,
-        fill => sub { my ($mnt) = @_; put("$mnt/file", 'bytes') });
-    my $slow = Accel::SlowImage->start(image => $image, spindles => 16, read_ms => 8);
-    open my $fh, '<', $slow->dir . '/file';     # this reads blocks of directories and inodes, 8 ms each
-    $slow->forget;                              # cold again
-
-=head1 DESCRIPTION
-
-    server --> ext4, read-only --> /dev/loopN, O_DIRECT --> disk.img on slowfs --> spindle 1 .. N --> disk.img
-
-C<make> writes the image while it is fast. C<start> takes the options of Accel::Slowfs, C<image> instead of C<source>; an
-object has the methods of Accel::Slowfs. What a name costs is what the file system reads for it, so C<read_ms>
-is the only price; C<lookup_ms>, C<open_ms> and C<getattr_ms> are ignored. Counters begin after the mount. An order
-is for the whole disk (a pattern would be matched against the name of the image). C<forget> mounts anew; it dies while
-a file is in use.
-
-The image of ext4 has one inode in each block (4 KiB inodes) and the mount reads no inodes ahead, because a few
-thousand inodes would otherwise be read with a few requests. So it costs what a disk with millions of files costs: a
-read for each directory's inode, its block, the file's inode, and each 128 KiB of it. xfs reads inodes by 32 at least, and keeps small
-directories in their inodes.
-
-The disk is read-only, so the kernel writes no access times, as with C<noatime>. With C<writable> it writes one for each read (strictatime), within a
-second (commit=1), at C<read_ms> for each request; only for ext4.
-
-The mount is private: when the last process of the namespace has ended, however it ends, the kernel unmounts, and the loop
-device detaches itself (LO_FLAGS_AUTOCLEAR).
-
-=cut
-
+# Ext4 or xfs on a slow disk, for one test.
+#
+#     Accel::SlowImage::private_mounts(@ARGV);     # first of all; runs the program anew in a mount namespace of its own
+#     my ($ok, $why) = Accel::SlowImage->usable('ext4');
+#     plan skip_all => $why unless $ok;
+#
+#     my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk.img", bytes => 1e6, files => 10,
+#         fill => sub { my ($mnt) = @_; put("$mnt/file", 'bytes') });
+#     my $slow = Accel::SlowImage->start(image => $image, spindles => 16, read_ms => 8);
+#     open my $fh, '<', $slow->dir . '/file';     # this reads blocks of directories and inodes, 8 ms each
+#     $slow->forget;                              # cold again
+#
+#     server --> ext4, read-only --> /dev/loopN, O_DIRECT --> disk.img on slowfs --> spindle 1 .. N --> disk.img
+#
+# `make` writes the image while it is fast. `start` takes the options of Accel::Slowfs, `image` instead of `source`; an
+# object has the methods of Accel::Slowfs. What a name costs is what the file system reads for it, so `read_ms`
+# is the only price; `lookup_ms`, `open_ms` and `getattr_ms` are ignored. Counters begin after the mount. An order
+# is for the whole disk (a pattern would be matched against the name of the image). `forget` mounts anew; it dies while
+# a file is in use.
+#
+# The image of ext4 has one inode in each block (4 KiB inodes) and the mount reads no inodes ahead, because a few
+# thousand inodes would otherwise be read with a few requests. So it costs what a disk with millions of files costs: a
+# read for each directory's inode, its block, the file's inode, and each 128 KiB of it. xfs reads inodes by 32 at least, and keeps small
+# directories in their inodes.
+#
+# The disk is read-only, so the kernel writes no access times, as with `noatime`. With `writable` it writes one for each read (strictatime), within a
+# second (commit=1), at `read_ms` for each request; only for ext4.
+#
+# The mount is private: when the last process of the namespace has ended, however it ends, the kernel unmounts, and the loop
+# device detaches itself (LO_FLAGS_AUTOCLEAR).
 use v5.36;
 use parent 'Accel::Slowfs';
 use File::Basename qw(basename dirname);

@@ -1,67 +1,33 @@
 package Accel::Slowfs;
-
-=head1 NAME
-
-Accel::Slowfs - a slow disk for one test
-
-=head1 SYNOPSIS
-
-    my ($ok, $why) = Accel::Slowfs->usable;
-    plan skip_all => $why unless $ok;
-
-    my $slow = Accel::Slowfs->start(source => $dir, spindles => 16, lookup_ms => 200, read_ms => 8);
-    open my $fh, '<', $slow->dir . '/file';     # the first time, this takes 200 ms
-    my $n = $slow->stop;                        # { lookups => 1, opens => 1, reads => 0 }
-
-=head1 DESCRIPTION
-
-C<start> mounts F<build/bin/slowfs> on a directory of its own and returns once it answers. The mount
-goes away with the object, with the process (slowfs ends when its standard input does), and at the
-latest by a lazy unmount; what hangs is let go first. Options: C<source>, C<spindles>, C<lookup_ms>,
-C<getattr_ms>, C<open_ms>, C<read_ms>, C<write_ms>, C<jitter>, C<no_async_dio> (1), C<no_open> (1), all but the first with the
-defaults of slowfs; C<at>, an empty directory to mount on; C<deadline>, seconds to wait for the mount.
-
-=head1 ORDERS
-
-At any time; each returns when it is in force, and dies with the reason when slowfs refuses. PATTERN is
-a glob against the path below the mount, C</a/*.bin>; C<*> matches C</> too; without one, all. The newest
-rule that matches decides. F<doc/slowfs.md> has the details.
-
-=over
-
-=item hang([PATTERN]), hang_spindle([PATTERN])
-
-Look-ups, getattrs, opens and reads are not answered any more; the second keeps the spindle of each.
-
-=item hang_after(OFFSET, [PATTERN])
-
-Only reads at or after OFFSET hang.
-
-=item fail(ERRNO, [PATTERN]), fail_after(OFFSET, ERRNO, [PATTERN])
-
-They fail, ERRNO is a name like C<EIO>.
-
-=item refuse_direct(BOOL)
-
-Whether open with O_DIRECT gives EINVAL.
-
-=item forget([PATTERN])
-
-The kernel drops names, attributes and pages: cold again. Not while something hangs.
-
-=item go
-
-Answers all that hangs; no rules any more.
-
-=item hanging, wait_hanging(N, [SECONDS])
-
-How many requests hang now. The second waits until there are at least N, and returns false when there are
-not within 10 seconds.
-
-=back
-
-=cut
-
+# A slow disk for one test.
+#
+#     my ($ok, $why) = Accel::Slowfs->usable;
+#     plan skip_all => $why unless $ok;
+#
+#     my $slow = Accel::Slowfs->start(source => $dir, spindles => 16, lookup_ms => 200, read_ms => 8);
+#     open my $fh, '<', $slow->dir . '/file';     # the first time, this takes 200 ms
+#     my $n = $slow->stop;                        # { lookups => 1, opens => 1, reads => 0 }
+#
+# `start` mounts build/bin/slowfs on a directory of its own and returns once it answers. The mount
+# goes away with the object, with the process (slowfs ends when its standard input does), and at the
+# latest by a lazy unmount; what hangs is let go first. Options: `source`, `spindles`, `lookup_ms`,
+# `getattr_ms`, `open_ms`, `read_ms`, `write_ms`, `jitter`, `no_async_dio` (1), `no_open` (1), all but the first with the
+# defaults of slowfs; `at`, an empty directory to mount on; `deadline`, seconds to wait for the mount.
+#
+# Orders:
+#
+# At any time; each returns when it is in force, and dies with the reason when slowfs refuses. PATTERN is
+# a glob against the path below the mount, /a/*.bin; * matches / too; without one, all. The newest
+# rule that matches decides. doc/slowfs.md has the details.
+#
+# hang([PATTERN]), hang_spindle([PATTERN]): Look-ups, getattrs, opens and reads are not answered any more; the second keeps the spindle of each.
+# hang_after(OFFSET, [PATTERN]): Only reads at or after OFFSET hang.
+# fail(ERRNO, [PATTERN]), fail_after(OFFSET, ERRNO, [PATTERN]): They fail, ERRNO is a name like EIO.
+# refuse_direct(BOOL): Whether open with O_DIRECT gives EINVAL.
+# forget([PATTERN]): The kernel drops names, attributes and pages: cold again. Not while something hangs.
+# go: Answers all that hangs; no rules any more.
+# hanging, wait_hanging(N, [SECONDS]): How many requests hang now. The second waits until there are at least N, and returns false when there are
+#   not within 10 seconds.
 use v5.36;
 use Cwd ();
 use File::Temp ();

@@ -1,5 +1,13 @@
 package Accel::Status;
 # Asks accel-server or fcgi-stat-accel for its status: over HTTP or FastCGI, tcp or a unix socket.
+#
+#     my $server = Accel::Status->new('http://127.0.0.1/server-status');      # or unix:SOCKET:/PATH, fcgi:SOCKET:/PATH
+#     my $before = $server->ask;                                              # dies with a message for people
+#     sleep 1;
+#     my $rates = Accel::Status::Form::rates($before, $server->ask);
+#     say "$rates->{requests_per_s} requests/s, p99 $rates->{stages}[-1]{p99_ns} ns";
+#
+# Accel::Status::Form has the names of the numbers.
 use v5.36;
 
 use Accel::Connect ();
@@ -114,21 +122,3 @@ sub json ($self, $body) {
 }
 
 1;
-
-__END__
-
-=head1 NAME
-
-Accel::Status - asks accel-server or fcgi-stat-accel for its status
-
-=head1 SYNOPSIS
-
-    my $server = Accel::Status->new('http://127.0.0.1/server-status');      # or unix:SOCKET:/PATH, fcgi:SOCKET:/PATH
-    my $before = $server->ask;                                              # dies with a message for people
-    sleep 1;
-    my $rates = Accel::Status::Form::rates($before, $server->ask);
-    say "$rates->{requests_per_s} requests/s, p99 $rates->{stages}[-1]{p99_ns} ns";
-
-L<Accel::Status::Form> has the names of the numbers.
-
-=cut

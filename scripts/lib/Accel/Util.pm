@@ -1,30 +1,20 @@
 package Accel::Util;
-
-=head1 NAME
-
-Accel::Util - small files, where programs are, text for terminals
-
-=head1 SYNOPSIS
-
-    use Accel::Util qw(program find_program put slurp);
-    exec program('accel-server'), '-V';
-    my $nginx = find_program('nginx') // die "nginx is not installed\n";
-
-=head1 DESCRIPTION
-
-C<program> is the path of a program of this project, there or not. Beside an installed script it is in the F<bin> of the
-same installation. In the source tree scripts are in F<scripts>, and other programs in C<$B/bin>, or F<build/bin> if C<B> is not set.
-
-C<find_program> looks in C<PATH> and in the directories of root. A name with a slash is a path. It returns undef when there is none.
-
-C<free_port> is a TCP port that nobody has now, for a program that opens it itself.
-
-C<escaped> is text of others without control characters, and C<printable> also has a bound.
-
-C<put> writes a file of these bytes and returns its path. C<slurp> reads a file; the empty string if it cannot.
-
-=cut
-
+# Small files, where programs are, text for terminals.
+#
+#     use Accel::Util qw(program find_program put slurp);
+#     exec program('accel-server'), '-V';
+#     my $nginx = find_program('nginx') // die "nginx is not installed\n";
+#
+# `program` is the path of a program of this project, there or not. Beside an installed script it is in the bin of the
+# same installation. In the source tree scripts are in scripts, and other programs in $B/bin, or build/bin if B is not set.
+#
+# `find_program` looks in PATH and in the directories of root. A name with a slash is a path. It returns undef when there is none.
+#
+# `free_port` is a TCP port that nobody has now, for a program that opens it itself.
+#
+# `escaped` is text of others without control characters, and `printable` also has a bound.
+#
+# `put` writes a file of these bytes and returns its path. `slurp` reads a file; the empty string if it cannot.
 use v5.36;
 use Cwd            ();
 use Exporter       qw(import);

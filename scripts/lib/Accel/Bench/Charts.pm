@@ -1,20 +1,10 @@
 package Accel::Bench::Charts;
-
-=head1 NAME
-
-Accel::Bench::Charts - one chart for each table of accel-bench, drawn by accel-graph
-
-=head1 SYNOPSIS
-
-    my @failed = Accel::Bench::Charts::draw($dir, $name, $report, @groups);
-
-=head1 DESCRIPTION
-
-Each table becomes F<DIR/NAME-N.json>, which C<accel-graph --sweep> reads, and its pictures. Where a number varies, rows are points of curves, and the figures of
-2007 are a curve of their own; else rows are bars.
-
-=cut
-
+# One chart for each table of accel-bench, drawn by accel-graph.
+#
+#     my @failed = Accel::Bench::Charts::draw($dir, $name, $report, @groups);
+#
+# Each table becomes DIR/NAME-N.json, which accel-graph --sweep reads, and its pictures. Where a number varies, rows are points of curves, and the
+# figures of 2007 are a curve of their own; else rows are bars.
 use v5.36;
 use Accel::Bench::Run  ();
 use Accel::Bench::Then ();

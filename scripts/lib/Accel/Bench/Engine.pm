@@ -1,27 +1,17 @@
 package Accel::Bench::Engine;
-
-=head1 NAME
-
-Accel::Bench::Engine - the bench that servers are measured on: two cores, a network, load, figures, aims
-
-=head1 SYNOPSIS
-
-    Accel::Namespace::enter(@ARGV);        # a network and mounts of our own, as root
-    my $bench = Accel::Bench::Engine->new(rounds => 3, seconds => 2);
-    my ($kind) = $bench->wanted({ kind => 'nginx', name => 'nginx' });
-    my $srv = $bench->server($kind, $bench->files);
-    my $run = $bench->measure($srv, '/1k.bin', [-c => 100]);
-    print "$run->{rps} req/s, $run->{cpu} us of CPU each\n";
-    $bench->finish;                             # notes, JSON
-
-=head1 DESCRIPTION
-
-What Accel::Bench and the benchmarks in Test::Bench share.
-Servers run on core 1, this process and the load generator on core 0. Everything that was started ends
-with the object and, through pipes, with the process.
-
-=cut
-
+# The bench that servers are measured on: two cores, a network, load, figures, aims.
+#
+#     Accel::Namespace::enter(@ARGV);        # a network and mounts of our own, as root
+#     my $bench = Accel::Bench::Engine->new(rounds => 3, seconds => 2);
+#     my ($kind) = $bench->wanted({ kind => 'nginx', name => 'nginx' });
+#     my $srv = $bench->server($kind, $bench->files);
+#     my $run = $bench->measure($srv, '/1k.bin', [-c => 100]);
+#     print "$run->{rps} req/s, $run->{cpu} us of CPU each\n";
+#     $bench->finish;                             # notes, JSON
+#
+# What Accel::Bench and the benchmarks in Test::Bench share.
+# Servers run on core 1, this process and the load generator on core 0. Everything that was started ends
+# with the object and, through pipes, with the process.
 use v5.36;
 use File::Temp ();
 use IO::Socket::INET ();

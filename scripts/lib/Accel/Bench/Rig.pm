@@ -1,43 +1,33 @@
 package Accel::Bench::Rig;
-
-=head1 NAME
-
-Accel::Bench::Rig - a slow disk full of cold files, with a server in front of it
-
-=head1 SYNOPSIS
-
-    my $rig = Accel::Bench::Rig->new($bench);
-    my %disk = (spindles => 2, lookup_ms => 8, read_ms => 8);
-    my $run = $rig->fetch_each_once($kind, { %disk }, files => 500, connections => 64);
-    print "$run->{mb} MB/s\n";
-
-=head1 DESCRIPTION
-
-The document root holds the hot files (Accel::Bench::Engine) on a real disk, whose pages are in memory, and a slow
-disk (t/slowfs) at C</slow>:
-
-    root/1k.bin                 hot
-    root/slow/small/17/33.bin   6400 names of 100 kB, two in a directory
-    root/slow/large/3/3.bin     64 names of 10 MB
-    root/slow/1k.bin            cold once
-
-Hot files are apart because slowfs lets each open() wait, as network file systems do: a server that
-opens a file for each request would never find one of its files hot. With two names in a directory,
-as in the hashed trees of caches and image stores, a cold file takes 1.5 look-ups and one read.
-
-Each name of the same size is a hard link to one file on the real disk. That is enough, since slowfs has a
-node for each path, and the kernel keeps names, attributes and pages for each node: another name is
-cold in all of them. t/scripts/bench.t counts it.
-
-With the option C<storage> of the bench, C<ext4> or C<xfs>, the slow disk is such a file system instead (Accel::SlowImage),
-and each name a file with its own bytes, 1.3 GB in all. Then each request to the disk costs C<read_ms>.
-
-Every measurement gets a mount and a server of its own: nothing is warm, nothing is left in a queue.
-A fixed number of files is fetched, not a fixed time: servers that look up 64 names before they read
-64 files deliver in bursts, and a clock would cut such a burst anywhere.
-
-=cut
-
+# A slow disk full of cold files, with a server in front of it.
+#
+#     my $rig = Accel::Bench::Rig->new($bench);
+#     my %disk = (spindles => 2, lookup_ms => 8, read_ms => 8);
+#     my $run = $rig->fetch_each_once($kind, { %disk }, files => 500, connections => 64);
+#     print "$run->{mb} MB/s\n";
+#
+# The document root holds the hot files (Accel::Bench::Engine) on a real disk, whose pages are in memory, and a slow
+# disk (t/slowfs) at /slow:
+#
+#     root/1k.bin                 hot
+#     root/slow/small/17/33.bin   6400 names of 100 kB, two in a directory
+#     root/slow/large/3/3.bin     64 names of 10 MB
+#     root/slow/1k.bin            cold once
+#
+# Hot files are apart because slowfs lets each open() wait, as network file systems do: a server that
+# opens a file for each request would never find one of its files hot. With two names in a directory,
+# as in the hashed trees of caches and image stores, a cold file takes 1.5 look-ups and one read.
+#
+# Each name of the same size is a hard link to one file on the real disk. That is enough, since slowfs has a
+# node for each path, and the kernel keeps names, attributes and pages for each node: another name is
+# cold in all of them. t/scripts/bench.t counts it.
+#
+# With the option `storage` of the bench, ext4 or `xfs`, the slow disk is such a file system instead (Accel::SlowImage),
+# and each name a file with its own bytes, 1.3 GB in all. Then each request to the disk costs `read_ms`.
+#
+# Every measurement gets a mount and a server of its own: nothing is warm, nothing is left in a queue.
+# A fixed number of files is fetched, not a fixed time: servers that look up 64 names before they read
+# 64 files deliver in bursts, and a clock would cut such a burst anywhere.
 use v5.36;
 use File::Find ();
 use File::Path ();

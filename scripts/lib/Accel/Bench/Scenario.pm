@@ -1,23 +1,13 @@
 package Accel::Bench::Scenario;
-
-=head1 NAME
-
-Accel::Bench::Scenario - the named runs of accel-bench: which cells, which columns, which table of 2007
-
-=head1 SYNOPSIS
-
-    for my $name (Accel::Bench::Scenario::names()) { say "$name  ", Accel::Bench::Scenario::find($name)->{title} }
-    my $s = Accel::Bench::Scenario::find('2007-hot');
-    for my $group (@{ $s->{groups} }) { say "$group->{title}: ", scalar @{ $group->{cells}->() }, ' cells' }
-
-=head1 DESCRIPTION
-
-A scenario has C<title>, C<about>, C<full> and C<quick> (rounds and seconds), C<groups>. A group is one table: C<title>, C<then> (its name in
-L<Accel::Bench::Then>), C<first> (the header of the first column), C<columns> (keys of L<Accel::Bench::Table>), C<cells>, a function that returns
-cells, each with C<label>, the name of its row.
-
-=cut
-
+# The named runs of accel-bench: which cells, which columns, which table of 2007.
+#
+#     for my $name (Accel::Bench::Scenario::names()) { say "$name  ", Accel::Bench::Scenario::find($name)->{title} }
+#     my $s = Accel::Bench::Scenario::find('2007-hot');
+#     for my $group (@{ $s->{groups} }) { say "$group->{title}: ", scalar @{ $group->{cells}->() }, ' cells' }
+#
+# A scenario has `title`, `about`, `full` and `quick` (rounds and seconds), `groups`. A group is one table: `title`, `then` (its name in
+# Accel::Bench::Then), `first` (the header of the first column), `columns` (keys of Accel::Bench::Table), `cells`, a function that returns
+# cells, each with `label`, the name of its row.
 use v5.36;
 use Accel::Bench::Servers ();
 

@@ -1,23 +1,15 @@
 package Accel::Bench::Servers;
-
-=head1 NAME
-
-Accel::Bench::Servers - the servers of accel-bench by name: what to start, what is missing, how each is configured
-
-=head1 SYNOPSIS
-
-    my $spec = Accel::Bench::Servers::parse('nginx:aio');       # { kind => 'nginx', aio => 1, name => 'nginx:aio' }
-    my @names = Accel::Bench::Servers::ours();                  # accel:adaptive, accel:writev, ...
-    print Accel::Bench::Servers::configuration('h2o', '/srv/www', 1);
-
-=head1 NAMES
-
-C<accel:BACKEND> and C<accel> (its default backend), C<nginx>, C<nginx:aio>, C<nginx:directio>, C<lighttpd>, C<lighttpd:writev>, C<apache>,
-C<h2o>, C<command:WORDS> with C<{port}> and C<{root}>, C<url:http://HOST:PORT/>. A command is split into words as a shell does, but no
-shell runs it.
-
-=cut
-
+# The servers of accel-bench by name: what to start, what is missing, how each is configured.
+#
+#     my $spec = Accel::Bench::Servers::parse('nginx:aio');       # { kind => 'nginx', aio => 1, name => 'nginx:aio' }
+#     my @names = Accel::Bench::Servers::ours();                  # accel:adaptive, accel:writev, ...
+#     print Accel::Bench::Servers::configuration('h2o', '/srv/www', 1);
+#
+# Names:
+#
+# accel:BACKEND and `accel` (its default backend), `nginx`, nginx:aio, nginx:directio, `lighttpd`, lighttpd:writev, `apache`,
+# h2o, command:WORDS with {port} and {root}, url:http://HOST:PORT/. A command is split into words as a shell does, but no
+# shell runs it.
 use v5.36;
 use Accel::Backends ();
 use Accel::Peer     ();

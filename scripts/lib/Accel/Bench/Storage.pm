@@ -1,47 +1,24 @@
 package Accel::Bench::Storage;
-
-=head1 NAME
-
-Accel::Bench::Storage - where the files of a cell are, and what their disk did
-
-=head1 SYNOPSIS
-
-    my $storage = Accel::Bench::Storage->new($engine, 'slowfs:2');
-    my ($ok, $why) = $storage->usable;
-    my $place = $storage->begin({ files => '100k', ... });      # { root, list, count, at_most }
-    $storage->sample while load_runs();
-    my $disk = $storage->disk($seconds, $lanes);                # { util, queue, await_ms, read_mb_per_s }
-    $storage->end;
-
-=head1 KINDS
-
-=over
-
-=item hot
-
-Files in a directory, read before each cell. With the option C<dir> those of the user.
-
-=item evict
-
-The same, but dropped from memory before each cell (POSIX_FADV_DONTNEED).
-
-=item slowfs:SPINDLES
-
-A mount of slowfs(1), new for each cell, so all names and bytes are cold. Names are hard links to one file: slowfs has a node for
-each name. The times are those of a disk of 2007: 6 ms for a name and 4 ms for each 128 KiB, so two spindles give 15.7 MB/s in files of
-100 kB and 65 MB/s in files of 10 MB.
-
-=item ext4:SPINDLES
-
-ext4 in an image on slowfs, mounted anew for each cell. Each request to the disk takes 4 ms.
-
-=back
-
-A file set is C<SIZE> or C<COUNTxSIZE>: C<100k>, C<1000x10m>. Sizes count in thousands, as in 2007: 100k is 102,400 bytes as there, 10m is
-10,485,760.
-
-=cut
-
+# Where the files of a cell are, and what their disk did.
+#
+#     my $storage = Accel::Bench::Storage->new($engine, 'slowfs:2');
+#     my ($ok, $why) = $storage->usable;
+#     my $place = $storage->begin({ files => '100k', ... });      # { root, list, count, at_most }
+#     $storage->sample while load_runs();
+#     my $disk = $storage->disk($seconds, $lanes);                # { util, queue, await_ms, read_mb_per_s }
+#     $storage->end;
+#
+# Kinds:
+#
+# hot: Files in a directory, read before each cell. With the option `dir` those of the user.
+# evict: The same, but dropped from memory before each cell (POSIX_FADV_DONTNEED).
+# slowfs:SPINDLES: A mount of slowfs(1), new for each cell, so all names and bytes are cold. Names are hard links to one file: slowfs has a node for
+#   each name. The times are those of a disk of 2007: 6 ms for a name and 4 ms for each 128 KiB, so two spindles give 15.7 MB/s in files of
+#   100 kB and 65 MB/s in files of 10 MB.
+# ext4:SPINDLES: ext4 in an image on slowfs, mounted anew for each cell. Each request to the disk takes 4 ms.
+#
+# A file set is SIZE or COUNTxSIZE: 100k, 1000x10m. Sizes count in thousands, as in 2007: 100k is 102,400 bytes as there, 10m is
+# 10,485,760.
 use v5.36;
 use Accel::Bench::Storage::Real  ();
 use Accel::Bench::Storage::Image ();

@@ -1,16 +1,8 @@
 package Accel::Bench::Table;
-
-=head1 NAME
-
-Accel::Bench::Table - rows of accel-bench as text and as CSV, with the figures of 2007 beside them
-
-=head1 SYNOPSIS
-
-    print Accel::Bench::Table::text('server', [qw(mb_per_s requests_per_s)], $then, @rows);
-    print Accel::Bench::Table::csv(@rows);
-
-=cut
-
+# Rows of accel-bench as text and as CSV, with the figures of 2007 beside them.
+#
+#     print Accel::Bench::Table::text('server', [qw(mb_per_s requests_per_s)], $then, @rows);
+#     print Accel::Bench::Table::csv(@rows);
 use v5.36;
 use List::Util qw(max);
 

@@ -1,23 +1,13 @@
 package Accel::Bench::Then;
-
-=head1 NAME
-
-Accel::Bench::Then - the figures of 2007, as they were published, beside which accel-bench prints today's
-
-=head1 SYNOPSIS
-
-    my $then = Accel::Bench::Then::table('2007-cold-small');
-    say $then->{machine};
-    say $then->{rows}{'gthread-aio'}{mb_per_s};         # 15.04
-    say for @{ $then->{order} };                        # names of rows, in the order of the table
-
-=head1 DESCRIPTION
-
-C<rows> are hashes with the keys of a result (L<Accel::Bench>), C<order> their names. A row that no program of today can stand for, LiteSpeed
-3.0rc2, has figures of 2007 only. MByte are 10^6 bytes. The source is the series of benchmark posts on lighttpd.net, November 2006 to March 2007.
-
-=cut
-
+# The figures of 2007, as they were published, beside which accel-bench prints today's.
+#
+#     my $then = Accel::Bench::Then::table('2007-cold-small');
+#     say $then->{machine};
+#     say $then->{rows}{'gthread-aio'}{mb_per_s};         # 15.04
+#     say for @{ $then->{order} };                        # names of rows, in the order of the table
+#
+# `rows` are hashes with the keys of a result (Accel::Bench), `order` their names. A row that no program of today can stand for, LiteSpeed
+# 3.0rc2, has figures of 2007 only. MByte are 10^6 bytes. The source is the series of benchmark posts on lighttpd.net, November 2006 to March 2007.
 use v5.36;
 
 my $B = 'February 2007: AMD64 3000+, 1 GB, Linux 2.6.16, RAID1 of 2 Seagate ST3160827AS; client AMD64 X2 4200+, Gigabit Ethernet';

@@ -1,4 +1,21 @@
 package Accel::Graph::Charts;
+# What a model says, as descriptions of charts.
+# charts($model, only => [...], ymax => MS) returns descriptions. Accel::Graph::Gnuplot makes a script of
+# them, Accel::Graph::Svg pictures for a page, Accel::Graph::Ascii text. Text is characters, no longer bytes.
+#
+#   chart   { id => end of the file's name, name, title, alt => one or two sentences, table => { head, rows }, panels => [...] }
+#   panel   { x => axis, y => axis, series => [...], rules => [{ axis => 'x'|'y', at, label, side => 'left' or nothing }],
+#             labels => [{ x, y, text, or texts (longest first) and room (part of the width), align, on => style of the bar below, of => name of the line }], levels => [[heat level, text], ...],
+#             height => weight among several, shared_x => true if the panel below has the labels }
+#   axis    { label, min, max, log => 0|1, ticks => [[value, text], ...], minor => [value, ...] }
+#   series  { style, as => name of a colour and mark, label, direct => named by a label of the panel, and either data or columns }
+#           columns => { sum => [column, ...], scale => divisor, only => "COLUMN == 1" } of the data file
+#           points, line, marked, steps: data of [x, y]; area: [x, y from, y to];
+#           bars: [y, x from, x to]; cells: [x from, x to, y from, y to, heat level]
+#
+# The facts that the modules below Accel::Graph::Charts take: name, requests, hot, cold, first, span, give_up_ms, ymax, class and kind (what
+# percentiles are of: cold requests if there are cold and hot ones), column (name => number), max_ms (stage => most), table (of all stages),
+# table_of (of some stages, for all, cold and hot requests).
 use v5.36;
 use utf8;
 
@@ -59,32 +76,3 @@ sub facts ($model, %opt) {
 }
 
 1;
-
-__END__
-
-=encoding utf8
-
-=head1 NAME
-
-Accel::Graph::Charts - what a model says, as descriptions of charts
-
-=head1 DESCRIPTION
-
-C<charts($model, only =E<gt> [...], ymax =E<gt> MS)> returns descriptions. Accel::Graph::Gnuplot makes a script of
-them, Accel::Graph::Svg pictures for a page, Accel::Graph::Ascii text. Text is characters, no longer bytes.
-
-  chart   { id => end of the file's name, name, title, alt => one or two sentences, table => { head, rows }, panels => [...] }
-  panel   { x => axis, y => axis, series => [...], rules => [{ axis => 'x'|'y', at, label, side => 'left' or nothing }],
-            labels => [{ x, y, text, or texts (longest first) and room (part of the width), align, on => style of the bar below, of => name of the line }], levels => [[heat level, text], ...],
-            height => weight among several, shared_x => true if the panel below has the labels }
-  axis    { label, min, max, log => 0|1, ticks => [[value, text], ...], minor => [value, ...] }
-  series  { style, as => name of a colour and mark, label, direct => named by a label of the panel, and either data or columns }
-          columns => { sum => [column, ...], scale => divisor, only => "COLUMN == 1" } of the data file
-          points, line, marked, steps: data of [x, y]; area: [x, y from, y to];
-          bars: [y, x from, x to]; cells: [x from, x to, y from, y to, heat level]
-
-The facts that the modules below Accel::Graph::Charts take: name, requests, hot, cold, first, span, give_up_ms, ymax, class and kind
-(what percentiles are of: cold requests if there are cold and hot ones), column (name => number), max_ms (stage => most), table (of all stages), table_of (of
-some stages, for all, cold and hot requests).
-
-=cut

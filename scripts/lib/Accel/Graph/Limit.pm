@@ -1,4 +1,17 @@
 package Accel::Graph::Limit;
+# accel-graph --fail-if: limits for a log.
+#
+#   my @limits = parse('p99>50ms', 'cold.stat-queue.p50>=10ms, over>1%');
+#   say for broken(\@limits, $model, $stats);
+#
+#   [ratio.][CLASS.][STAGE.]pNN[.N]|max|mean  OPERATOR  NUMBER us|ms|s     (ratio: no unit)
+#   [CLASS.]over                              OPERATOR  NUMBER [%]
+#   [CLASS.]requests                          OPERATOR  NUMBER
+#   rejected|rate                             OPERATOR  NUMBER
+#
+# CLASS is all (default), cold or hot; STAGE is a stage, `other` or `total` (default); OPERATOR is > >= < or <=.
+# `ratio` compares with the log of --before. Nothing is evaluated as code. `parse` and `broken` fail as
+# Accel::Command does: 64 for a limit that is not understood, 65 if there is no request to judge by.
 use v5.36;
 
 use Accel::Command qw(fail usage EX_DATAERR);
@@ -99,29 +112,3 @@ sub ratio ($limit, $stats, $before) {
 }
 
 1;
-
-__END__
-
-=encoding utf8
-
-=head1 NAME
-
-Accel::Graph::Limit - accel-graph --fail-if: limits for a log
-
-=head1 SYNOPSIS
-
-  my @limits = parse('p99>50ms', 'cold.stat-queue.p50>=10ms, over>1%');
-  say for broken(\@limits, $model, $stats);
-
-=head1 DESCRIPTION
-
-  [ratio.][CLASS.][STAGE.]pNN[.N]|max|mean  OPERATOR  NUMBER us|ms|s     (ratio: no unit)
-  [CLASS.]over                              OPERATOR  NUMBER [%]
-  [CLASS.]requests                          OPERATOR  NUMBER
-  rejected|rate                             OPERATOR  NUMBER
-
-CLASS is all (default), cold or hot; STAGE is a stage, C<other> or C<total> (default); OPERATOR is > >= < or <=.
-C<ratio> compares with the log of --before. Nothing is evaluated as code. C<parse> and C<broken> fail as
-L<Accel::Command> does: 64 for a limit that is not understood, 65 if there is no request to judge by.
-
-=cut

@@ -1,4 +1,105 @@
 package Accel::Graph::Model;
+# What a log says, ready to be drawn.
+#
+#   my $model = Accel::Graph::Model->of_log($stats, name => 'error', files => ['error.log']);
+#   say $model->{stages}{'stat-queue'}{cold}{p99}, ' ms';
+#
+# Tables, charts and the HTML report read this hash and nothing else. All durations are in
+# milliseconds unless a name ends in `_us`; shares are between 0 and 1; times are seconds since the first
+# request (`first`, seconds since 1970). A key whose value is not known is missing or undef. Every array is bounded,
+# whatever the length of the log. Text that came from outside (`name`, `files`, titles, labels, mount points) is raw bytes: it
+# is escaped where it is printed.
+#
+# A log:
+#   name       of the output files, no slash and no control character
+#   files      the logs
+#   requests   all; cold, hot: how many of them, undef if the lines do not tell
+#   accel      written by fcgi-stat-accel
+#   rejected   timing lines with absurd values
+#   cut        lines of files that were not sent to their end
+#   first last span
+#   bytes      of all requests
+#   backends   { network_gthread_aio => requests }
+#   give-up-ms where clients give up (--give-up, 4000)
+#   over       { all => requests above that, cold => ..., hot => ... }
+#   rounded    true if percentiles of a stage are rounded to four digits
+#   advice     one sentence
+#   stages     see below
+#   over_time  see below
+#   heat       see below
+#   breakdown  see below
+#   data       { path, columns }, see below; only if a data file is written
+#   before     another model: the older log of --before, or missing
+#   memory     see below, or missing
+#   lanes      see below, or missing
+#   sweep      see below, or missing
+#   load       see below, or missing
+#
+# With --sweep or --load alone there is no log: `requests` is 0 and the keys of a log are missing.
+#
+# stages:
+#   $model->{stages}{STAGE}{CLASS} = { requests, mean, p50, p90, p95, p99, "p99.9", "p99.99", max,
+#       cdf => [[ms, share], ...], curve => [[log10(1/(1-q)), q, ms], ...] }
+#
+# STAGE: stat-queue stat proxy-queue proxy read-queue read handover write other total (@SHOWN, in the
+# order of a stack). `other` is the total without the stages. A stage that no line has is missing; lines of lighttpd 1.5 have
+# only read-queue, read, write. CLASS: all, cold, hot; cold and hot are missing without such requests.
+# `cdf`: at most 201 exact points, from the fastest value to the maximum; draw as steps.
+# `curve`: nearest ranks, 16 per decade of 1/(1-q), from the minimum (0) to the last request.
+#
+# $model->class: what advice and charts are about, cold if each line tells and some are, else all. $model->at($stage, $class): that hash or nothing.
+# $model->shown_stages($class): the stages with a value above zero, total last.
+#
+# over_time:
+#   { width => seconds of a bin, bins => [{ at, requests, cold, hot, unknown, over, bytes, requests_per_s, mb_per_s,
+#       p50_ms, p90_ms, p99_ms, max_ms, stages => { STAGE => mean ms } }, ...] }
+#
+# At most 256 bins. Bins without requests are left out. Percentiles are those of the total, from levels (6 % off at most).
+#
+# heat:
+#   { width => seconds, bins => how many, level_ms => [0, 0.001, ...], cells => [[bin, level, requests], ...] }
+#
+# Duration of all requests. Level N covers level_ms[N] to level_ms[N+1]; 20 levels a decade; level 0 is zero.
+#
+# breakdown:
+#   $model->{breakdown}{CLASS} = [{ from => 0, to => 0.05, requests, stages => { STAGE => mean ms } }, ...]
+#
+# Requests in order of their total: twentieths, then 0.99, 0.999, 0.9999, 1 as far as there are requests.
+#
+# data: `path` is a file with a line per request, sorted by start; `columns` its names, which is also its first line:
+# start[s] and, in milliseconds as in 2007, read-queue-wait, read-time, write-time; then, in microseconds, the ten stages in the
+# order of @Accel::Graph::Read::STAGES; then hot (1, 0, or -1: not told). A stage that a line lacks is 0.
+# `max_us`: { stacked, "read-queue-wait", read, write }, the largest values of the columns of 2007.
+#
+# before: The model of the older log, with all keys of a log but `data` and `advice`.
+#
+# memory:
+#   { files, bytes => of files that were asked for more than once, each counted once; sampled => 1 if there were too many to count,
+#     again, again_bytes => cold requests for a file that had been served before, limit => bytes that the server may use,
+#     refault_bytes, stalled_some_us, pages_gone, loop_waits => how much they grew,
+#     over_time => [{ from, at => seconds since the first request, again_mb_per_s, stalled => share, gone_per_s, waits_per_s, held_mb }, ...] }
+#
+# From the lines ev=memory and ev=counters of the same log; a number that they lack is undef, and over_time is missing with fewer than two lines.
+#
+# lanes:
+#   [{ time => seconds since 1970, at => seconds since the first request, us, sy, id, wa => percent, cs, bi, bo => per second,
+#      disks => { vda => { mount => "/", util => percent, queue, await_ms, read_mb_per_s } } }, ...]
+#
+# Only from a second before the first request to a second after the last one; at most 1024, then means of neighbours.
+#
+# sweep:
+#   { title, machine => { key => text }, x => "read_threads",
+#     series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms, p99_ms, max_ms, spread_percent }, ...] }, ...],
+#     rows => [{ server, backend, storage, read_threads, ..., median => { mb_per_s, ... }, spread_percent }, ...] }
+#
+# From accel-bench --json. x is the key of a cell that takes most values; each other combination is a series. Points are sorted by x.
+# `rows` are the cells themselves.
+#
+# load:
+#   [{ label, requests, answered, seconds, requests_per_s, mb_per_s, errors => {}, latency => { requests, p50, ..., max, cdf, curve },
+#      first_byte => same, connect => same }, ...]
+#
+# From accel-load --json, one for each object.
 use v5.36;
 
 use Accel::Graph::Read qw(@STAGES);
@@ -12,7 +113,7 @@ our @SHOWN = ((grep { $_ ne 'total' } @STAGES), 'total');    # the order of tabl
 
 use constant { PER_DECADE => Accel::Graph::Stats::PER_DECADE, BREAKDOWN => 20 };
 
-# Stats -> what the POD below describes.
+# Stats -> what the comment above describes.
 sub of_log ($class, $stats, %arg) {
 	my $self = bless { name => $arg{name}, files => $arg{files} // [], first => $stats->{first}, last => $stats->{last},
 		span => $stats->{last} - $stats->{first}, rejected => $arg{rejected} // 0, cut => $stats->{cut}, 'give-up-ms' => $stats->{give_up_us} / 1000,
@@ -137,130 +238,3 @@ sub breakdown ($levels) {
 }
 
 1;
-
-__END__
-
-=encoding utf8
-
-=head1 NAME
-
-Accel::Graph::Model - what a log says, ready to be drawn
-
-=head1 SYNOPSIS
-
-  my $model = Accel::Graph::Model->of_log($stats, name => 'error', files => ['error.log']);
-  say $model->{stages}{'stat-queue'}{cold}{p99}, ' ms';
-
-=head1 DESCRIPTION
-
-Tables, charts and the HTML report read this hash and nothing else. All durations are in
-milliseconds unless a name ends in C<_us>; shares are between 0 and 1; times are seconds since the first
-request (C<first>, seconds since 1970). A key whose value is not known is missing or undef. Every array is bounded,
-whatever the length of the log. Text that came from outside (C<name>, C<files>, titles, labels, mount points) is raw bytes: it
-is escaped where it is printed.
-
-=head2 A log
-
-  name       of the output files, no slash and no control character
-  files      the logs
-  requests   all; cold, hot: how many of them, undef if the lines do not tell
-  accel      written by fcgi-stat-accel
-  rejected   timing lines with absurd values
-  cut        lines of files that were not sent to their end
-  first last span
-  bytes      of all requests
-  backends   { network_gthread_aio => requests }
-  give-up-ms where clients give up (--give-up, 4000)
-  over       { all => requests above that, cold => ..., hot => ... }
-  rounded    true if percentiles of a stage are rounded to four digits
-  advice     one sentence
-  stages     see below
-  over_time  see below
-  heat       see below
-  breakdown  see below
-  data       { path, columns }, see below; only if a data file is written
-  before     another model: the older log of --before, or missing
-  memory     see below, or missing
-  lanes      see below, or missing
-  sweep      see below, or missing
-  load       see below, or missing
-
-With --sweep or --load alone there is no log: C<requests> is 0 and the keys of a log are missing.
-
-=head2 stages
-
-  $model->{stages}{STAGE}{CLASS} = { requests, mean, p50, p90, p95, p99, "p99.9", "p99.99", max,
-      cdf => [[ms, share], ...], curve => [[log10(1/(1-q)), q, ms], ...] }
-
-STAGE: stat-queue stat proxy-queue proxy read-queue read handover write other total (C<@SHOWN>, in the
-order of a stack). C<other> is the total without the stages. A stage that no line has is missing; lines of lighttpd 1.5 have
-only read-queue, read, write. CLASS: all, cold, hot; cold and hot are missing without such requests.
-C<cdf>: at most 201 exact points, from the fastest value to the maximum; draw as steps.
-C<curve>: nearest ranks, 16 per decade of 1/(1-q), from the minimum (0) to the last request.
-
-C<< $model->class >>: what advice and charts are about, cold if each line tells and some are, else all. C<< $model->at($stage, $class) >>: that hash or nothing. C<< $model->shown_stages($class) >>: the stages with a value
-above zero, total last.
-
-=head2 over_time
-
-  { width => seconds of a bin, bins => [{ at, requests, cold, hot, unknown, over, bytes, requests_per_s, mb_per_s,
-      p50_ms, p90_ms, p99_ms, max_ms, stages => { STAGE => mean ms } }, ...] }
-
-At most 256 bins. Bins without requests are left out. Percentiles are those of the total, from levels (6 % off at most).
-
-=head2 heat
-
-  { width => seconds, bins => how many, level_ms => [0, 0.001, ...], cells => [[bin, level, requests], ...] }
-
-Duration of all requests. Level N covers level_ms[N] to level_ms[N+1]; 20 levels a decade; level 0 is zero.
-
-=head2 breakdown
-
-  $model->{breakdown}{CLASS} = [{ from => 0, to => 0.05, requests, stages => { STAGE => mean ms } }, ...]
-
-Requests in order of their total: twentieths, then 0.99, 0.999, 0.9999, 1 as far as there are requests.
-
-=head2 data
-
-C<path> is a file with a line per request, sorted by start; C<columns> its names, which is also its first line:
-start[s] and, in milliseconds as in 2007, read-queue-wait, read-time, write-time; then, in microseconds, the ten stages in the
-order of C<@Accel::Graph::Read::STAGES>; then hot (1, 0, or -1: not told). A stage that a line lacks is 0.
-C<max_us>: { stacked, "read-queue-wait", read, write }, the largest values of the columns of 2007.
-
-=head2 before
-
-The model of the older log, with all keys of a log but C<data> and C<advice>.
-
-=head2 memory
-
-  { files, bytes => of files that were asked for more than once, each counted once; sampled => 1 if there were too many to count,
-    again, again_bytes => cold requests for a file that had been served before, limit => bytes that the server may use,
-    refault_bytes, stalled_some_us, pages_gone, loop_waits => how much they grew,
-    over_time => [{ from, at => seconds since the first request, again_mb_per_s, stalled => share, gone_per_s, waits_per_s, held_mb }, ...] }
-
-From the lines C<ev=memory> and C<ev=counters> of the same log; a number that they lack is undef, and over_time is missing with fewer than two lines.
-
-=head2 lanes
-
-  [{ time => seconds since 1970, at => seconds since the first request, us, sy, id, wa => percent, cs, bi, bo => per second,
-     disks => { vda => { mount => "/", util => percent, queue, await_ms, read_mb_per_s } } }, ...]
-
-Only from a second before the first request to a second after the last one; at most 1024, then means of neighbours.
-
-=head2 sweep
-
-  { title, machine => { key => text }, x => "read_threads",
-    series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms, p99_ms, max_ms, spread_percent }, ...] }, ...],
-    rows => [{ server, backend, storage, read_threads, ..., median => { mb_per_s, ... }, spread_percent }, ...] }
-
-From accel-bench --json. x is the key of a cell that takes most values; each other combination is a series. Points are sorted by x.
-C<rows> are the cells themselves.
-
-=head2 load
-
-  [{ label, requests, answered, seconds, requests_per_s, mb_per_s, errors => {}, latency => { requests, p50, ..., max, cdf, curve },
-     first_byte => same, connect => same }, ...]
-
-From accel-load --json, one for each object.
-
-=cut

@@ -7,6 +7,13 @@ package Accel::Graph::Saturation;
 #       |   /            only longer      |     /      were missing, or
 #       | /              waits: disk      |   /        nothing was
 #       +------------- jobs at a time     +------------- jobs at a time
+#
+#   my $found = Accel::Graph::Saturation::of($model);
+#   say 'the disk' if ($found->{limit} // '') eq 'disk';
+#
+# The log is cut into stretches of time. In each, the time that requests spent in the stages `stat` and `read` divided by its length is the number of
+# jobs that were at the disk at a time. Where many jobs bring as many requests a second as few, the disk is the limit. A log in which always
+# as many were there tells nothing, and `limit` is undef; a second log with another number of threads does (`between`).
 use v5.36;
 
 use List::Util qw(min max sum0);
@@ -91,24 +98,3 @@ sub requests_in ($over, $from, $to) {
 }
 
 1;
-
-__END__
-
-=encoding utf8
-
-=head1 NAME
-
-Accel::Graph::Saturation - whether the disk or the number of threads limits, from the lines of a log
-
-=head1 SYNOPSIS
-
-  my $found = Accel::Graph::Saturation::of($model);
-  say 'the disk' if ($found->{limit} // '') eq 'disk';
-
-=head1 DESCRIPTION
-
-The log is cut into stretches of time. In each, the time that requests spent in the stages C<stat> and C<read> divided by its length is the number of
-jobs that were at the disk at a time. Where many jobs bring as many requests a second as few, the disk is the limit. A log in which always
-as many were there tells nothing, and C<limit> is undef; a second log with another number of threads does (C<between>).
-
-=cut

@@ -1,23 +1,13 @@
 package Accel::Peer::Cache;
-
-=head1 NAME
-
-Accel::Peer::Cache - what nginx needs to answer from files of proxy_cache
-
-=head1 SYNOPSIS
-
-    my $cache = { cold => "$dir/cold", hot => "$dir/hot" };
-    my $nginx = Accel::Peer->start('nginx', root => $docroot, cache => { %$cache, origin => 1 });
-    # GET /cold/NAME is 100k.bin of the root, kept below cold; GET /1k.bin is kept below hot
-
-=head1 DESCRIPTION
-
-C<http($peer)> and C<lines($peer)> are lines for the http block and the server block. Without C<origin> nginx has only what is cached, and
-anything else is 502. With C<front> each request asks the accelerator first, which C<args($peer)> tell of both caches. C<file($dir, $uri)> is the
-file of an answer.
-
-=cut
-
+# What nginx needs to answer from files of proxy_cache.
+#
+#     my $cache = { cold => "$dir/cold", hot => "$dir/hot" };
+#     my $nginx = Accel::Peer->start('nginx', root => $docroot, cache => { %$cache, origin => 1 });
+#     # GET /cold/NAME is 100k.bin of the root, kept below cold; GET /1k.bin is kept below hot
+#
+# http($peer) and lines($peer) are lines for the http block and the server block. Without `origin` nginx has only what is cached, and
+# anything else is 502. With `front` each request asks the accelerator first, which args($peer) tell of both caches. file($dir, $uri) is the
+# file of an answer.
 use v5.36;
 use Digest::MD5 qw(md5_hex);
 

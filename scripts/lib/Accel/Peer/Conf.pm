@@ -1,16 +1,7 @@
 package Accel::Peer::Conf;
-
-=head1 NAME
-
-Accel::Peer::Conf - the configuration of each server that Accel::Peer starts
-
-=head1 DESCRIPTION
-
-C<nginx($peer)>, C<lighttpd($peer)>, C<apache($peer)>, C<h2o($peer)> and C<accel($peer)> are whole configurations: for speed, without access log, keep-alive without
-end. C<front_lines($kind, $address)> are the lines that ask fcgi-stat-accel first. L<Accel::Peer> explains the options.
-
-=cut
-
+# The configuration of each server that Accel::Peer starts.
+# nginx($peer), lighttpd($peer), apache($peer), h2o($peer) and accel($peer) are whole configurations: for speed, without access log, keep-alive
+# without end. front_lines($kind, $address) are the lines that ask fcgi-stat-accel first. Accel::Peer explains the options.
 use v5.36;
 use Accel::Lines ();
 use Accel::Peer::Cache ();

@@ -1,19 +1,10 @@
 package Accel::Peer::Proxy;
-
-=head1 NAME
-
-Accel::Peer::Proxy - what each server needs to pass requests to t/bench/responder.c
-
-=head1 DESCRIPTION
-
-C<lines($peer)> are the lines of configuration for C<< $peer->{proxy} >>: C<< { protocol => 'fastcgi' or 'http', to => $responder } >>.
-Sockets to the responder are kept wherever the server can: nginx by C<keepalive>, HAProxy by C<http-reuse always>, accel-server by
-its pool; lighttpd 1.4 opens one for each FastCGI request. Bodies of requests and replies are not written to files.
-C<haproxy($peer)> is a whole configuration. Requests for C</1k.bin> are not passed on, so that a static file can be measured beside
-the others; HAProxy has no files.
-
-=cut
-
+# What each server needs to pass requests to t/bench/responder.c.
+# lines($peer) are the lines of configuration for $peer->{proxy}: { protocol => 'fastcgi' or 'http', to => $responder }.
+# Sockets to the responder are kept wherever the server can: nginx by `keepalive`, HAProxy by http-reuse always, accel-server by
+# its pool; lighttpd 1.4 opens one for each FastCGI request. Bodies of requests and replies are not written to files.
+# haproxy($peer) is a whole configuration. Requests for /1k.bin are not passed on, so that a static file can be measured beside
+# the others; HAProxy has no files.
 use v5.36;
 
 my %lines = (accel => \&_accel, nginx => \&_nginx, lighttpd => \&_lighttpd);

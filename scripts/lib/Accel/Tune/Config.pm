@@ -1,31 +1,21 @@
 package Accel::Tune::Config;
-
-=head1 NAME
-
-Accel::Tune::Config - a copy of a configuration of accel-server that disturbs nobody
-
-=head1 SYNOPSIS
-
-    my $config = Accel::Tune::Config->load('/etc/accel/accel.conf');
-    say $config->root, ' ', $config->now('server.max-stat-threads');
-    my $text = $config->copy(dir => $tmp, settings => { 'server.max-stat-threads' => 4 });
-
-=head1 DESCRIPTION
-
-C<load> lets accel-server read the file (C<--translate>), so included files and the output of C<include_shell> are in it. C<copy> listens on
-127.0.0.1 only. It has no log, no pid file, no bounds for clients by address, and the settings that are tried.
-Further sockets of the configuration become unix sockets in C<dir>, because conditions may depend on them.
-
-The copy starts no application and asks none, since those belong to the running server: backends and authorizers become addresses in C<dir> at
-which nobody listens, and each program of C<cgi.assign> becomes F</bin/false>. The blocks stay, or the sources of programs would be sent
-as files. C<endings> are those of programs. All other lines stay as they are.
-
-The commands of C<include_shell> run once, in C<load>.
-
-C<load> dies with the words of accel-server.
-
-=cut
-
+# A copy of a configuration of accel-server that disturbs nobody.
+#
+#     my $config = Accel::Tune::Config->load('/etc/accel/accel.conf');
+#     say $config->root, ' ', $config->now('server.max-stat-threads');
+#     my $text = $config->copy(dir => $tmp, settings => { 'server.max-stat-threads' => 4 });
+#
+# `load` lets accel-server read the file (--translate), so included files and the output of `include_shell` are in it. `copy` listens on
+# 127.0.0.1 only. It has no log, no pid file, no bounds for clients by address, and the settings that are tried.
+# Further sockets of the configuration become unix sockets in `dir`, because conditions may depend on them.
+#
+# The copy starts no application and asks none, since those belong to the running server: backends and authorizers become addresses in `dir` at
+# which nobody listens, and each program of cgi.assign becomes /bin/false. The blocks stay, or the sources of programs would be sent
+# as files. `endings` are those of programs. All other lines stay as they are.
+#
+# The commands of `include_shell` run once, in `load`.
+#
+# `load` dies with the words of accel-server.
 use v5.36;
 use POSIX       ();
 use Accel::Util qw(program);

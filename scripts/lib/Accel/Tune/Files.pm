@@ -1,32 +1,22 @@
 package Accel::Tune::Files;
-
-=head1 NAME
-
-Accel::Tune::Files - which files are asked for, and how they become cold again
-
-=head1 SYNOPSIS
-
-    my $files = Accel::Tune::Files->walk('/srv/www', seed => 1);
-    my $files = Accel::Tune::Files->listed('/srv/www', 'urls.txt');
-    $files->use(400);                           # the first 400 names
-    $files->make_cold;
-    say $files->hot, ' ', $files->list, ' ', $files->warning // '';
-
-=head1 DESCRIPTION
-
-C<walk> visits directories in an order that the seed decides, for at most 10 seconds and 200,000 names, and takes 20,000 files of them.
-C<listed> reads a file with a URL or a path in each line. Both shuffle: a disk that reads files in the order in which they were written would look
-faster than it is for clients. The hot file is the median of the files up to 100 kB, or the smallest one. It is not among the cold ones.
-
-Names with one of the endings of C<skip> are left out: a server gives them to programs.
-
-C<make_cold> drops the bytes of the used files, and of no others, from memory (C<accel-pool evict>). Names and inodes stay in memory. With the
-option C<forget>, a function, a rig may do more.
-
-C<warning> tells what makes the figures doubtful: the files stay in memory, and why.
-
-=cut
-
+# Which files are asked for, and how they become cold again.
+#
+#     my $files = Accel::Tune::Files->walk('/srv/www', seed => 1);
+#     my $files = Accel::Tune::Files->listed('/srv/www', 'urls.txt');
+#     $files->use(400);                           # the first 400 names
+#     $files->make_cold;
+#     say $files->hot, ' ', $files->list, ' ', $files->warning // '';
+#
+# `walk` visits directories in an order that the seed decides, for at most 10 seconds and 200,000 names, and takes 20,000 files of them.
+# `listed` reads a file with a URL or a path in each line. Both shuffle: a disk that reads files in the order in which they were written would look
+# faster than it is for clients. The hot file is the median of the files up to 100 kB, or the smallest one. It is not among the cold ones.
+#
+# Names with one of the endings of `skip` are left out: a server gives them to programs.
+#
+# `make_cold` drops the bytes of the used files, and of no others, from memory (accel-pool evict). Names and inodes stay in memory. With the
+# option `forget`, a function, a rig may do more.
+#
+# `warning` tells what makes the figures doubtful: the files stay in memory, and why.
 use v5.36;
 use Cwd           ();
 use File::Temp    ();

@@ -1,16 +1,7 @@
 package Accel::Tune::Front;
-
-=head1 NAME
-
-Accel::Tune::Front - fcgi-stat-accel in front of nginx, for each measurement
-
-=head1 DESCRIPTION
-
-See L<Accel::Tune::Trial>. nginx is that of the system, with one worker, C<auth_request> for each request, and C<aio threads> with the option C<aio>.
-C<factors> are the options of fcgi-stat-accel that can be swept.
-
-=cut
-
+# fcgi-stat-accel in front of nginx, for each measurement.
+# See Accel::Tune::Trial. nginx is that of the system, with one worker, `auth_request` for each request, and aio threads with the option `aio`.
+# `factors` are the options of fcgi-stat-accel that can be swept.
 use v5.36;
 use parent 'Accel::Tune::Trial';
 use Accel::Peer ();

@@ -1,39 +1,17 @@
 package Accel::Tune::Model;
-
-=head1 NAME
-
-Accel::Tune::Model - what a few noisy measurements say about the settings between them
-
-=head1 SYNOPSIS
-
-    my $model = Accel::Tune::Model->new(factors => \@factors);
-    $model->fit([[$setting, $mean, $rounds], ...], $spread);
-    my ($mean, $error) = $model->at($other);
-
-=head1 DESCRIPTION
-
-A Gaussian process over the settings. It expects three things:
-
-=over
-
-=item *
-
-Neighbouring values of an ordered factor (8 and 16 threads) are alike; values two steps apart less so.
-
-=item *
-
-Two values of a named factor (backends) have half in common.
-
-=item *
-
-Most of the effect of a factor is the same beside all values of the others; a smaller part is an interaction.
-
-=back
-
-Scores are logarithms, so errors are relative: 0.05 is 5 %.
-
-=cut
-
+# What a few noisy measurements say about the settings between them.
+#
+#     my $model = Accel::Tune::Model->new(factors => \@factors);
+#     $model->fit([[$setting, $mean, $rounds], ...], $spread);
+#     my ($mean, $error) = $model->at($other);
+#
+# A Gaussian process over the settings. It expects three things:
+#
+# - Neighbouring values of an ordered factor (8 and 16 threads) are alike; values two steps apart less so.
+# - Two values of a named factor (backends) have half in common.
+# - Most of the effect of a factor is the same beside all values of the others; a smaller part is an interaction.
+#
+# Scores are logarithms, so errors are relative: 0.05 is 5 %.
 use v5.36;
 use List::Util qw(max product sum0);
 

@@ -1,32 +1,22 @@
 package Accel::Tune::Race;
-
-=head1 NAME
-
-Accel::Tune::Race - measures settings in turn, round after round, and drops those that are clearly worse
-
-=head1 SYNOPSIS
-
-    my $race = Accel::Tune::Race->new(measure => sub ($setting) { ... }, seconds => 300);
-    my ($best) = $race->run([$default, @others], until => 120, rounds => 4);
-    my $gain = $race->difference($best, $default);      # { mean, low, high }: 0.07 is 7 %
-
-=head1 DESCRIPTION
-
-A setting is a hash of names and values. C<measure> returns C<< { throughput, p99, seconds } >>, or C<< { failed => why } >> for a
-setting that cannot be measured; such a setting is left out from then on. What a measurement yields becomes one number, its score: the
-logarithm of what the objective asks for, so that a difference of 0.05 is 5 %.
-
-    throughput   ln(MB/s)
-    latency      -ln(p99 of the hot file); below 1 ms nothing is gained
-    both         ln(MB/s) - 0.1 x log2(p99): a p99 twice as long counts as much as 10 % of the throughput
-
-One spread is estimated for all settings, from those that were measured more than once. It starts as 5 %, with the weight of two
-measurements. A difference is bounded on each side so that the true one is beyond that bound once in twenty.
-
-The clock is the sum of C<seconds> of all measurements, or C<< clock => sub { seconds since the start } >>.
-
-=cut
-
+# Measures settings in turn, round after round, and drops those that are clearly worse.
+#
+#     my $race = Accel::Tune::Race->new(measure => sub ($setting) { ... }, seconds => 300);
+#     my ($best) = $race->run([$default, @others], until => 120, rounds => 4);
+#     my $gain = $race->difference($best, $default);      # { mean, low, high }: 0.07 is 7 %
+#
+# A setting is a hash of names and values. `measure` returns { throughput, p99, seconds }, or { failed => why } for a
+# setting that cannot be measured; such a setting is left out from then on. What a measurement yields becomes one number, its score: the
+# logarithm of what the objective asks for, so that a difference of 0.05 is 5 %.
+#
+#     throughput   ln(MB/s)
+#     latency      -ln(p99 of the hot file); below 1 ms nothing is gained
+#     both         ln(MB/s) - 0.1 x log2(p99): a p99 twice as long counts as much as 10 % of the throughput
+#
+# One spread is estimated for all settings, from those that were measured more than once. It starts as 5 %, with the weight of two
+# measurements. A difference is bounded on each side so that the true one is beyond that bound once in twenty.
+#
+# The clock is the sum of `seconds` of all measurements, or clock => sub { seconds since the start }.
 use v5.36;
 use List::Util qw(max min sum0);
 

@@ -1,24 +1,14 @@
 package Accel::Tune::Report;
-
-=head1 NAME
-
-Accel::Tune::Report - what accel-tune says: the plan, the lines to paste, the evidence
-
-=head1 SYNOPSIS
-
-    print Accel::Tune::Report::plan($plan);
-    print Accel::Tune::Report::text($plan, $found);
-    print Accel::Tune::Report::json($plan, $found);
-
-=head1 DESCRIPTION
-
-The plan is a hash: C<what> is measured, C<where> the lines belong, C<root>, C<files>, C<bytes>, C<hot>, C<objective>, C<time>, C<seconds>, C<combinations>,
-C<factors>, C<name_of> and C<lines> (functions), C<warnings>. What was found is the result of L<Accel::Tune::Search>.
-
-Text from outside (names of files, words of a server) is printed without control characters.
-
-=cut
-
+# What accel-tune says: the plan, the lines to paste, the evidence.
+#
+#     print Accel::Tune::Report::plan($plan);
+#     print Accel::Tune::Report::text($plan, $found);
+#     print Accel::Tune::Report::json($plan, $found);
+#
+# The plan is a hash: `what` is measured, `where` the lines belong, `root`, `files`, `bytes`, `hot`, `objective`, `time`, `seconds`, `combinations`,
+# `factors`, `name_of` and `lines` (functions), `warnings`. What was found is the result of Accel::Tune::Search.
+#
+# Text from outside (names of files, words of a server) is printed without control characters.
 use v5.36;
 use JSON::PP   ();
 use List::Util qw(max min);

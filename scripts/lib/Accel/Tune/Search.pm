@@ -1,50 +1,29 @@
 package Accel::Tune::Search;
-
-=head1 NAME
-
-Accel::Tune::Search - finds good settings in a bounded time, and says which of them matter
-
-=head1 SYNOPSIS
-
-    my $search = Accel::Tune::Search->new(
-        factors => [
-            { name => 'stat_threads', values => [1, 2, 4, 8, 16], now => 16, ordered => 1 },
-            { name => 'backend', values => ['adaptive', 'io-uring'], now => 'adaptive' },
-        ],
-        measure => sub ($setting) { return { throughput => 12.5, p99 => 3.1, seconds => 2.2 } },
-        seconds => 300);
-    my $found = $search->run;
-    print "$_->{name}: $_->{chosen}, $_->{verdict}\n" for @{ $found->{factors} };
-
-=head1 DESCRIPTION
-
-The search has three parts. C<now> is the value that a factor has before.
-
-=over
-
-=item start
-
-The present setting, the hints of C<start>, and settings that change all ordered factors together: all low, middle and
-high. This finds two bottlenecks of which either alone hides the other.
-
-=item factors
-
-One measurement after the other, where most may be gained: a model (L<Accel::Tune::Model>) says so from all measurements so far. Candidates are
-the settings that differ from the best in one factor, or in two ordered factors by a step. What is clearly worse is never looked at. The part ends when none of
-them can still be much better.
-
-=item check
-
-A race in interleaved rounds (L<Accel::Tune::Race>). New figures only, so that a lucky round of the search counts for nothing: the best setting, the present one, and the best with each changed factor
-as it was before. A factor whose change brings nothing that is beyond the noise gets its old value. Then the setting with all these old values is
-measured too: two factors that do the same work would both look needless. It is rejected if it is clearly worse.
-
-=back
-
-The same seed and the same figures give the same result.
-
-=cut
-
+# Finds good settings in a bounded time, and says which of them matter.
+#
+#     my $search = Accel::Tune::Search->new(
+#         factors => [
+#             { name => 'stat_threads', values => [1, 2, 4, 8, 16], now => 16, ordered => 1 },
+#             { name => 'backend', values => ['adaptive', 'io-uring'], now => 'adaptive' },
+#         ],
+#         measure => sub ($setting) { return { throughput => 12.5, p99 => 3.1, seconds => 2.2 } },
+#         seconds => 300);
+#     my $found = $search->run;
+#     print "$_->{name}: $_->{chosen}, $_->{verdict}\n" for @{ $found->{factors} };
+#
+# The search has three parts. `now` is the value that a factor has before.
+#
+# start: The present setting, the hints of `start`, and settings that change all ordered factors together: all low, middle and
+#   high. This finds two bottlenecks of which either alone hides the other.
+# factors: One measurement after the other, where most may be gained: a model (Accel::Tune::Model) says so from all measurements so far. Candidates
+#   are the settings that differ from the best in one factor, or in two ordered factors by a step. What is clearly worse is never looked at. The part
+#   ends when none of them can still be much better.
+# check: A race in interleaved rounds (Accel::Tune::Race). New figures only, so that a lucky round of the search counts for nothing: the best
+#   setting, the present one, and the best with each changed factor as it was before. A factor whose change brings nothing that is beyond the noise
+#   gets its old value. Then the setting with all these old values is measured too: two factors that do the same work would both look needless. It is
+#   rejected if it is clearly worse.
+#
+# The same seed and the same figures give the same result.
 use v5.36;
 use List::Util qw(first max min);
 use Accel::Figures qw(median);

@@ -1,15 +1,6 @@
 package Accel::Tune::Server;
-
-=head1 NAME
-
-Accel::Tune::Server - accel-server with a copy of a configuration, for each measurement
-
-=head1 DESCRIPTION
-
-See L<Accel::Tune::Trial>. Options: C<config>, an L<Accel::Tune::Config>. C<factors> are the settings that can be swept.
-
-=cut
-
+# accel-server with a copy of a configuration, for each measurement.
+# See Accel::Tune::Trial. Options: `config`, an Accel::Tune::Config. `factors` are the settings that can be swept.
 use v5.36;
 use parent 'Accel::Tune::Trial';
 use Accel::Backends ();

@@ -1,31 +1,21 @@
 package Accel::Tune::Trial;
-
-=head1 NAME
-
-Accel::Tune::Trial - one measurement: cold files for many clients, a hot file beside them
-
-=head1 SYNOPSIS
-
-    package My::Trial;
-    use parent 'Accel::Tune::Trial';
-    sub begin ($self, $setting) { ... return $peer }    # an Accel::Peer; dies with the reason
-
-    my $trial = My::Trial->new(files => $files, seconds => 2, clients => 64);
-    my $result = $trial->measure($setting);     # { throughput, p99, seconds, ... } or { failed => why, seconds }
-
-=head1 DESCRIPTION
-
-Each measurement makes the files cold, starts a server of its own on the loopback, loads the hot file into memory, and asks for the cold files, each
-once, in the same order each time. Meanwhile a few clients ask for the hot file by the clock, whether it answers or not: its p99 is what
-a visitor of the site notices.
-
-Before the first measurement, one of C<seconds> tells how many files that is. All others ask for this many files, for twice C<seconds> at most. A server
-that looks up many names before it reads the first file delivers in bursts, and a clock would cut such a burst anywhere.
-
-C<interrupt> ends the load that runs; C<measure> then returns undef.
-
-=cut
-
+# One measurement: cold files for many clients, a hot file beside them.
+#
+#     package My::Trial;
+#     use parent 'Accel::Tune::Trial';
+#     sub begin ($self, $setting) { ... return $peer }    # an Accel::Peer; dies with the reason
+#
+#     my $trial = My::Trial->new(files => $files, seconds => 2, clients => 64);
+#     my $result = $trial->measure($setting);     # { throughput, p99, seconds, ... } or { failed => why, seconds }
+#
+# Each measurement makes the files cold, starts a server of its own on the loopback, loads the hot file into memory, and asks for the cold files, each
+# once, in the same order each time. Meanwhile a few clients ask for the hot file by the clock, whether it answers or not: its p99 is what
+# a visitor of the site notices.
+#
+# Before the first measurement, one of `seconds` tells how many files that is. All others ask for this many files, for twice `seconds` at most. A
+# server that looks up many names before it reads the first file delivers in bursts, and a clock would cut such a burst anywhere.
+#
+# `interrupt` ends the load that runs; `measure` then returns undef.
 use v5.36;
 use File::Temp       ();
 use JSON::PP         ();
