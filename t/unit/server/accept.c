@@ -71,8 +71,7 @@ closed_are(const char *want)
 
 /* ---- no descriptors */
 
-static void
-test_shortage(void)
+TEST("/accept/shortage")
 {
 	static const int errs[] = { -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL };
 	size_t i;
@@ -100,8 +99,7 @@ test_shortage(void)
 }
 
 /* A silent connection gives its descriptor, and accepting goes on without a pause. */
-static void
-test_shortage_makes_room(void)
+TEST("/accept/shortage-makes-room")
 {
 	static const int errs[] = { -EMFILE, -ENFILE };
 	size_t i;
@@ -125,8 +123,7 @@ test_shortage_makes_room(void)
 
 /* ---- server.max-connections */
 
-static void
-test_limit_of_busy(void)
+TEST("/accept/limit-of-busy")
 {
 	unsigned i;
 
@@ -155,8 +152,7 @@ test_limit_of_busy(void)
 
 /* Paused while all are busy: the first that becomes idle ends the pause, and makes room when
  * another comes. */
-static void
-test_idle_ends_pause(void)
+TEST("/accept/idle-ends-pause")
 {
 	struct io_sock *s[3];
 	unsigned i;
@@ -177,8 +173,7 @@ test_idle_ends_pause(void)
 	down();
 }
 
-static void
-test_idle_goes_first(void)
+TEST("/accept/idle-goes-first")
 {
 	up_with("", 1, 4);
 	accept_from(2); /* 0: silent */
@@ -199,8 +194,7 @@ test_idle_goes_first(void)
 
 /* Of the address with most: those that said nothing, then those that said something; each the
  * oldest first. */
-static void
-test_most_goes_first(void)
+TEST("/accept/most-goes-first")
 {
 	struct io_sock *s;
 	unsigned i;
@@ -225,8 +219,7 @@ test_most_goes_first(void)
 
 /* All are busy: the address with more than half loses its oldest to another address, and none to
  * itself. */
-static void
-test_majority_makes_room(void)
+TEST("/accept/majority-makes-room")
 {
 	unsigned i;
 
@@ -251,8 +244,7 @@ test_majority_makes_room(void)
 
 /* Its own newcomers wait while it may be a proxy; they are refused once clients of four addresses
  * came. */
-static void
-test_majority_is_no_proxy(void)
+TEST("/accept/majority-is-no-proxy")
 {
 	unsigned i;
 
@@ -276,8 +268,7 @@ test_majority_is_no_proxy(void)
 
 /* It may be a proxy for all clients, so only those that do not read make room: for its own
  * newcomers and so for the client of another address behind them. */
-static void
-test_slow_makes_room(void)
+TEST("/accept/slow-makes-room")
 {
 	unsigned i;
 
@@ -304,8 +295,7 @@ test_slow_makes_room(void)
 }
 
 /* A connection that lingers has had its reply. */
-static void
-test_lingering_goes(void)
+TEST("/accept/lingering-goes")
 {
 	struct io_sock *s;
 
@@ -332,8 +322,7 @@ with_clients(unsigned max)
 	w->base.conf.clients = clients_new();
 }
 
-static void
-test_per_address(void)
+TEST("/accept/per-address")
 {
 	struct client_addr one = client_addr_written("127.0.0.1");
 	struct clients *cs;
@@ -360,8 +349,7 @@ test_per_address(void)
 	clients_free(cs); /* asserts that all were given back */
 }
 
-static void
-test_heads_are_bounded(void)
+TEST("/accept/heads-are-bounded")
 {
 	struct io_sock *s;
 	unsigned i;
@@ -385,8 +373,7 @@ test_heads_are_bounded(void)
 
 /* Memory follows the bytes that came, and a head in pieces of any size is read as one that came
  * whole. */
-static void
-test_head_grows(void)
+TEST("/accept/head-grows")
 {
 	char line[64];
 	struct io_sock *s;
@@ -419,24 +406,4 @@ test_head_grows(void)
 	take(s, SIZE_MAX);
 	heard_statuses(s, "431");
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accept/shortage", test_shortage);
-	g_test_add_func("/accept/shortage-makes-room", test_shortage_makes_room);
-	g_test_add_func("/accept/limit-of-busy", test_limit_of_busy);
-	g_test_add_func("/accept/idle-ends-pause", test_idle_ends_pause);
-	g_test_add_func("/accept/idle-goes-first", test_idle_goes_first);
-	g_test_add_func("/accept/most-goes-first", test_most_goes_first);
-	g_test_add_func("/accept/majority-makes-room", test_majority_makes_room);
-	g_test_add_func("/accept/majority-is-no-proxy", test_majority_is_no_proxy);
-	g_test_add_func("/accept/slow-makes-room", test_slow_makes_room);
-	g_test_add_func("/accept/lingering-goes", test_lingering_goes);
-	g_test_add_func("/accept/per-address", test_per_address);
-	g_test_add_func("/accept/heads-are-bounded", test_heads_are_bounded);
-	g_test_add_func("/accept/head-grows", test_head_grows);
-	return (g_test_run());
 }

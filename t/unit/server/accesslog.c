@@ -1,7 +1,7 @@
 /* t/unit/server/accesslog.c -- the access log: combined format, UTC, and no forged line. */
-#include <glib.h>
 #include "base/buf.h"
 #include "server/log/accesslog.h"
+#include "t/unit/test.h"
 #include "wire/http1/http_date.h"
 
 static char *
@@ -21,8 +21,7 @@ line(struct access a, uint64_t wall_s)
 	return (s);
 }
 
-static void
-combined(void)
+TEST("/accesslog/combined-format")
 {
 	struct access a = {
 		.remote = TEXT("127.0.0.1"),
@@ -40,8 +39,7 @@ combined(void)
 	g_free(s);
 }
 
-static void
-empty_fields(void)
+TEST("/accesslog/empty-fields-are-dashes")
 {
 	struct access a = { .remote = TEXT("::1"), .status = 400 };
 	char *s = line(a, 0);
@@ -50,8 +48,7 @@ empty_fields(void)
 	g_free(s);
 }
 
-static void
-date_follows_the_clock(void)
+TEST("/accesslog/date-of-each-second")
 {
 	struct access a = { .remote = TEXT("h"), .status = 200 };
 	char *s = line(a, 951782399);
@@ -66,8 +63,7 @@ date_follows_the_clock(void)
 	g_free(s);
 }
 
-static void
-no_forged_lines(void)
+TEST("/accesslog/clients-cannot-forge-lines")
 {
 	struct access a = {
 		.remote = TEXT("h"),
@@ -83,15 +79,4 @@ no_forged_lines(void)
 	    "h - a\\x20b\\x0a [01/Jan/1970:00:00:01 +0000] \"GET /\\x0d\\x0a\\x1b[2J\\x5c "
 	    "\\x22\\x7f\\x00x HTTP/1.1\" 404 0 \"\\x22 200\" \"\xc3\xa9\"\n");
 	g_free(s);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accesslog/combined-format", combined);
-	g_test_add_func("/accesslog/empty-fields-are-dashes", empty_fields);
-	g_test_add_func("/accesslog/date-of-each-second", date_follows_the_clock);
-	g_test_add_func("/accesslog/clients-cannot-forge-lines", no_forged_lines);
-	return (g_test_run());
 }

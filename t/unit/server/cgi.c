@@ -1,9 +1,9 @@
 /* t/unit/server/cgi.c -- what a runner of the helper lets a worker run, if an intruder has that. */
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include "server/helper/cgi.h"
 #include "server/helper/wire.h"
+#include "t/unit/test.h"
 #include "wire/codec/codec.h"
 #include "wire/codec/fcgi.h"
 
@@ -65,8 +65,7 @@ check(const char *program, const char *script, bool x_only)
 	return (cgi_job_check(&job, names, &why));
 }
 
-static void
-scripts(void)
+TEST("/cgi/scripts")
 {
 	g_assert_cmpint(check("", "www/a.cgi", false), ==, 0);
 	g_assert_cmpint(check("/usr/bin/perl", "www/a.pl", false), ==, 0);
@@ -82,8 +81,7 @@ scripts(void)
 	g_assert_cmpint(check("", "www.cgi", false), ==, 404);
 }
 
-static void
-links(void)
+TEST("/cgi/links")
 {
 	struct helper_name *root = g_ptr_array_index(names, names->len - 1);
 
@@ -107,8 +105,7 @@ pair(struct buf *b, const char *n, const char *v)
 	buf_str(b, v);
 }
 
-static void
-variables(void)
+TEST("/cgi/variables")
 {
 	static const char *const want[] = { "SCRIPT_FILENAME=/a.cgi", "HTTP_X=1", "STAGE=test",
 		"QUERY_STRING=", NULL };
@@ -140,8 +137,7 @@ variables(void)
 	buf_free(&b);
 }
 
-static void
-malformed(void)
+TEST("/cgi/malformed")
 {
 	static const char *const script[] = { "a.cgi", "", "/a\0b" };
 	struct cgi_job job;
@@ -186,11 +182,7 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	set_up();
-	g_test_add_func("/cgi/scripts", scripts);
-	g_test_add_func("/cgi/links", links);
-	g_test_add_func("/cgi/variables", variables);
-	g_test_add_func("/cgi/malformed", malformed);
-	rc = g_test_run();
+	rc = tests_run();
 	tear_down();
 	return (rc);
 }

@@ -2,8 +2,7 @@
  * their places. */
 #include "t/unit/server/config_test.h"
 
-static void
-defaults(void)
+TEST("/config/defaults")
 {
 	struct config *c = good(ROOT);
 	const struct conf *g = config_global(c);
@@ -24,8 +23,7 @@ defaults(void)
 	config_free(c);
 }
 
-static void
-expressions(void)
+TEST("/config/expressions")
 {
 	value_is("\"a\" + \"b\"", "\"ab\"");
 	value_is("1 + 2", "3");
@@ -40,8 +38,7 @@ expressions(void)
 	value_is("server.document-root + \"/x\"", "\"/srv/x\"");
 }
 
-static void
-strings_span_lines(void)
+TEST("/config/strings-span-lines")
 {
 	struct config *c = good(ROOT "server.errorfile-prefix = \"a\nb\"\r\nserver.name = \"n\"");
 
@@ -50,8 +47,7 @@ strings_span_lines(void)
 	config_free(c);
 }
 
-static void
-variables_and_environment(void)
+TEST("/config/variables-and-environment")
 {
 	char *pid = g_strdup_printf("%d", (int)getpid()), *cwd = g_get_current_dir(), *quoted;
 
@@ -69,8 +65,7 @@ variables_and_environment(void)
 	g_free(pid);
 }
 
-static void
-assignments(void)
+TEST("/config/assignments")
 {
 	struct config *c;
 
@@ -89,8 +84,7 @@ assignments(void)
 	bad(ROOT "a = 9223372036854775807 + 1", "t.conf:2:25: ", "too large");
 }
 
-static void
-types(void)
+TEST("/config/types")
 {
 	struct config *c;
 
@@ -127,8 +121,7 @@ types(void)
 	bad(ROOT "server.port = \"a\"\nserver.tag = ()", "t.conf:2:15: ", "\nt.conf:3:14: ");
 }
 
-static void
-syntax_errors_name_their_place(void)
+TEST("/config/syntax-errors-name-their-place")
 {
 	bad(ROOT "server.port 80", "t.conf:2:13: ", "after the name, got a number \"80\"");
 	bad(ROOT "server.port = ", "t.conf:2:15: ", "variable), got the end of the file");
@@ -160,8 +153,7 @@ syntax_errors_name_their_place(void)
 	    "t.conf:3:9: ", "expected a condition");
 }
 
-static void
-what_is_missing_or_misplaced(void)
+TEST("/config/what-is-missing-or-misplaced")
 {
 	bad("", "t.conf:1:1: ",
 	    "server.document-root is not set; add server.document-root = \"/path\"");
@@ -178,8 +170,7 @@ what_is_missing_or_misplaced(void)
 	    "t.conf:2:15: ", "cannot listen on \"/run/a b\": expected a path without spaces");
 }
 
-static void
-unknown_keys_are_refused(void)
+TEST("/config/unknown-keys-are-refused")
 {
 	bad(ROOT "\n server.max-read-thread = 4", "t.conf:3:2: ",
 	    "unknown setting server.max-read-thread; did you mean server.max-read-threads?");
@@ -196,8 +187,7 @@ unknown_keys_are_refused(void)
 	g_assert_cmpstr(str(&warn), ==, "");
 }
 
-static void
-refused_keys(void)
+TEST("/config/refused-keys")
 {
 	config_free(good(ROOT "compress.filetype = ( \"text/html\" )\nssl.engine = "
 			      "\"disable\"\nserver.http-parseopts = ( )"));
@@ -210,8 +200,7 @@ refused_keys(void)
 }
 
 /* Each row is reached, and none hides a directive. */
-static void
-every_refused_row(void)
+TEST("/config/every-refused-row")
 {
 	const struct refused *f;
 	const struct directive *d;
@@ -238,8 +227,7 @@ every_refused_row(void)
 	}
 }
 
-static void
-old_keys_warn_once(void)
+TEST("/config/old-keys-warn-once")
 {
 	config_free(good(ROOT "status.enable-sort = \"enable\"\n$HTTP[\"url\"] == \"/\" { "
 			      "status.enable-sort = \"disable\" }"));
@@ -249,8 +237,7 @@ old_keys_warn_once(void)
 }
 
 /* The name says bytes; the one that did not goes on without a word. */
-static void
-bytes_of_heads(void)
+TEST("/config/bytes-of-heads")
 {
 	static const char *const name[] = { "server.max-unfinished-head-bytes",
 		"server.max-unfinished-heads" };
@@ -271,8 +258,7 @@ bytes_of_heads(void)
 	}
 }
 
-static void
-an_alias_fills_in(void)
+TEST("/config/an-alias-fills-in")
 {
 	struct config *c = good(ROOT "server.max-write-threads = 8");
 
@@ -288,8 +274,7 @@ an_alias_fills_in(void)
 	    "t.conf:2:28: ", "server.max-write-threads: expected a number");
 }
 
-static void
-everything_is_bounded(void)
+TEST("/config/everything-is-bounded")
 {
 	GString *s = g_string_new(ROOT "a = \"0123456789abcdef\"\n");
 	int i;
@@ -322,8 +307,7 @@ everything_is_bounded(void)
 	g_string_free(s, TRUE);
 }
 
-static void
-minimal_server(void)
+TEST("/config/minimal-server")
 {
 	struct config *c;
 
@@ -347,8 +331,7 @@ minimal_server(void)
 	config_free(c);
 }
 
-static void
-threaded_stat(void)
+TEST("/config/threaded-stat")
 {
 	struct config *c;
 
@@ -360,8 +343,7 @@ threaded_stat(void)
 	config_free(c);
 }
 
-static void
-prints_what_it_read(void)
+TEST("/config/prints-what-it-read")
 {
 	static const char text[] = ROOT
 	    "a = ( \"x\" => 1 )\n"
@@ -401,25 +383,7 @@ main(int argc, char **argv)
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/config/defaults", defaults);
-	g_test_add_func("/config/expressions", expressions);
-	g_test_add_func("/config/strings-span-lines", strings_span_lines);
-	g_test_add_func("/config/variables-and-environment", variables_and_environment);
-	g_test_add_func("/config/assignments", assignments);
-	g_test_add_func("/config/types", types);
-	g_test_add_func("/config/syntax-errors-name-their-place", syntax_errors_name_their_place);
-	g_test_add_func("/config/what-is-missing-or-misplaced", what_is_missing_or_misplaced);
-	g_test_add_func("/config/unknown-keys-are-refused", unknown_keys_are_refused);
-	g_test_add_func("/config/refused-keys", refused_keys);
-	g_test_add_func("/config/every-refused-row", every_refused_row);
-	g_test_add_func("/config/old-keys-warn-once", old_keys_warn_once);
-	g_test_add_func("/config/an-alias-fills-in", an_alias_fills_in);
-	g_test_add_func("/config/bytes-of-heads", bytes_of_heads);
-	g_test_add_func("/config/everything-is-bounded", everything_is_bounded);
-	g_test_add_func("/config/minimal-server", minimal_server);
-	g_test_add_func("/config/threaded-stat", threaded_stat);
-	g_test_add_func("/config/prints-what-it-read", prints_what_it_read);
-	rc = g_test_run();
+	rc = tests_run();
 	buf_free(&err);
 	buf_free(&warn);
 	return (rc);

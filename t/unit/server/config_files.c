@@ -173,8 +173,7 @@ listens(const char *text, const char *want)
 	config_free(c);
 }
 
-static void
-addresses(void)
+TEST("/config/addresses")
 {
 	listens(ROOT, ":80");
 	listens(ROOT "server.port = 8080", ":8080");
@@ -210,8 +209,7 @@ main(int argc, char **argv)
 	g_test_add("/config/includes-limit", struct files, NULL, files_make, includes_limit,
 	    files_remove);
 	g_test_add("/config/commands", struct files, NULL, files_make, commands, files_remove);
-	g_test_add_func("/config/addresses", addresses);
-	rc = g_test_run();
+	rc = tests_run();
 	buf_free(&err);
 	buf_free(&warn);
 	return (rc);

@@ -2,8 +2,7 @@
  * one. */
 #include "t/unit/server/config_view_test.h"
 
-static void
-each_set_is_built_once(void)
+TEST("/config-view/each-set-is-built-once")
 {
 	struct site *s = site(
 	    ROOT "$HTTP[\"host\"] != \"\" {\n $HTTP[\"url\"] =^ \"/a\" { server.name = \"a\" }\n}\n"
@@ -24,8 +23,7 @@ each_set_is_built_once(void)
 	site_free(s);
 }
 
-static void
-without_conditions_there_is_one(void)
+TEST("/config-view/without-conditions-there-is-one")
 {
 	struct site *s = site(ROOT);
 	struct conf_input in = { 0 }, more = request();
@@ -35,8 +33,7 @@ without_conditions_there_is_one(void)
 	site_free(s);
 }
 
-static void
-a_failed_derive_is_null_and_tried_again(void)
+TEST("/config-view/a-failed-derive-is-null-and-tried-again")
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/f\" { server.name = \"fails\" }");
 	struct conf_input in = request();
@@ -78,8 +75,7 @@ match_letters(struct site *s, unsigned bits)
 }
 
 /* Sixteen independent conditions, all of whose sets a client tries. */
-static void
-sets_make_room_for_others(void)
+TEST("/config-view/sets-make-room-for-others")
 {
 	struct site *s = site_of_letters(16);
 	const struct conf *first = match_letters(s, 0), *used = match_letters(s, 1);
@@ -100,17 +96,4 @@ sets_make_room_for_others(void)
 	conf_release(s->view, first);
 	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX);
 	site_free(s);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/config-view/each-set-is-built-once", each_set_is_built_once);
-	g_test_add_func("/config-view/without-conditions-there-is-one",
-	    without_conditions_there_is_one);
-	g_test_add_func("/config-view/a-failed-derive-is-null-and-tried-again",
-	    a_failed_derive_is_null_and_tried_again);
-	g_test_add_func("/config-view/sets-make-room-for-others", sets_make_room_for_others);
-	return (g_test_run());
 }

@@ -2,12 +2,12 @@
 #ifndef CONFIG_TEST_H
 #define CONFIG_TEST_H
 
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/must.h"
 #include "server/config/impl.h"
+#include "t/unit/test.h"
 
 #define ROOT "server.document-root = \"/srv\"\n"
 

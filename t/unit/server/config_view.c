@@ -5,8 +5,7 @@
 #define holds(cond, in) g_assert_true(cond_holds(cond, in))
 #define fails(cond, in) g_assert_false(cond_holds(cond, in))
 
-static void
-every_field(void)
+TEST("/config-view/every-field")
 {
 	struct conf_input in = request();
 
@@ -30,8 +29,7 @@ every_field(void)
 	holds("$PHYSICAL[\"existing-path\"] == \"/srv/dir/file.html\"", &in);
 }
 
-static void
-every_operator(void)
+TEST("/config-view/every-operator")
 {
 	struct conf_input in = request();
 
@@ -50,8 +48,7 @@ every_operator(void)
 	holds("$HTTP[\"url\"] == \"/dir\" + \"/file.html\"", &in);
 }
 
-static void
-absent_headers_are_empty(void)
+TEST("/config-view/absent-headers-are-empty")
 {
 	struct conf_input in = request();
 
@@ -61,8 +58,7 @@ absent_headers_are_empty(void)
 	holds("$HTTP[\"referer\"] !~ \"x\"", &in);
 }
 
-static void
-unknown_inputs_hold_nothing(void)
+TEST("/config-view/unknown-inputs-hold-nothing")
 {
 	struct conf_input in = request();
 	struct site *s;
@@ -81,8 +77,7 @@ unknown_inputs_hold_nothing(void)
 	site_free(s);
 }
 
-static void
-a_port_on_one_side_is_ignored(void)
+TEST("/config-view/a-port-on-one-side-is-ignored")
 {
 	struct conf_input in = request();
 
@@ -99,8 +94,7 @@ a_port_on_one_side_is_ignored(void)
 	fails("$HTTP[\"host\"] == \"www.example.org\"", &in);
 }
 
-static void
-sockets_have_several_names(void)
+TEST("/config-view/sockets-have-several-names")
 {
 	struct conf_input in = request();
 
@@ -120,8 +114,7 @@ sockets_have_several_names(void)
 	holds("$SERVER[\"socket\"] == \"/run/a\"", &in);
 }
 
-static void
-networks(void)
+TEST("/config-view/networks")
 {
 	struct conf_input in = request();
 
@@ -146,8 +139,7 @@ networks(void)
 	holds("$HTTP[\"remoteip\"] == \"\"", &in);
 }
 
-static void
-else_chains(void)
+TEST("/config-view/else-chains")
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" {\n server.name = \"a\"\n}\n"
 				   "else $HTTP[\"url\"] =^ \"/b\" {\n server.name = \"b\"\n} else "
@@ -173,8 +165,7 @@ else_chains(void)
 	site_free(s);
 }
 
-static void
-later_blocks_win_setting_by_setting(void)
+TEST("/config-view/later-blocks-win-setting-by-setting")
 {
 	struct site *s = site(
 	    ROOT "$HTTP[\"host\"] =~ \"example\" {\n server.name = \"1\"\n server.tag = \"1\"\n"
@@ -197,8 +188,7 @@ later_blocks_win_setting_by_setting(void)
 	site_free(s);
 }
 
-static void
-one_condition_twice_is_one_block(void)
+TEST("/config-view/one-condition-twice-is-one-block")
 {
 	struct site *s =
 	    site(ROOT "$HTTP[\"url\"] =^ \"/\" { server.name = \"1\" }\n$HTTP[\"host\"] != \"\" { "
@@ -212,8 +202,7 @@ one_condition_twice_is_one_block(void)
 	site_free(s);
 }
 
-static void
-appending_starts_from_the_outer_value(void)
+TEST("/config-view/appending-starts-from-the-outer-value")
 {
 	struct site *s =
 	    site(ROOT "index-file.names = ( \"a\" )\n$HTTP[\"host\"] != \"\" {\n index-file.names "
@@ -231,8 +220,7 @@ appending_starts_from_the_outer_value(void)
 	site_free(s);
 }
 
-static void
-pools_belong_to_the_block_that_names_them(void)
+TEST("/config-view/pools-belong-to-the-block-that-names-them")
 {
 	struct site *s =
 	    site(ROOT "proxy-core.protocol = \"http\"\n$HTTP[\"url\"] =^ \"/a\" { "
@@ -250,8 +238,7 @@ pools_belong_to_the_block_that_names_them(void)
 }
 
 /* formats/proxy-core-block.conf, completed */
-static void
-the_block_of_2007(void)
+TEST("/config-view/the-block-of-2007")
 {
 	struct site *s =
 	    site("server.document-root = \"/srv\"\n$SERVER[\"socket\"] == \":1025\" {\n"
@@ -278,8 +265,7 @@ the_block_of_2007(void)
 	site_free(s);
 }
 
-static void
-a_condition_that_fails_is_named(void)
+TEST("/config-view/a-condition-that-fails-is-named")
 {
 	struct site *s = site(ROOT "$HTTP[\"host\"] == \"x\" {\n}\nelse $HTTP[\"url\"] !~ "
 				   "\"^(a+)+$\" { server.tag = \"a\" }");
@@ -298,8 +284,7 @@ a_condition_that_fails_is_named(void)
 	site_free(s);
 }
 
-static void
-more_blocks_than_bits_in_a_word(void)
+TEST("/config-view/more-blocks-than-bits-in-a-word")
 {
 	GString *text = g_string_new(ROOT);
 	struct conf_input in = request();
@@ -321,8 +306,7 @@ more_blocks_than_bits_in_a_word(void)
 	g_string_free(text, TRUE);
 }
 
-static void
-physical_conditions_are_announced(void)
+TEST("/config-view/physical-conditions-are-announced")
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/\" { $PHYSICAL[\"existing-path\"] =~ "
 				   "\"x\" { server.name = \"p\" } }");
@@ -330,35 +314,4 @@ physical_conditions_are_announced(void)
 	g_assert_true(config_uses_physical(s->cfg));
 	g_assert_true(config_has_conditions(s->cfg));
 	site_free(s);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/config-view/every-field", every_field);
-	g_test_add_func("/config-view/every-operator", every_operator);
-	g_test_add_func("/config-view/absent-headers-are-empty", absent_headers_are_empty);
-	g_test_add_func("/config-view/unknown-inputs-hold-nothing", unknown_inputs_hold_nothing);
-	g_test_add_func("/config-view/a-port-on-one-side-is-ignored",
-	    a_port_on_one_side_is_ignored);
-	g_test_add_func("/config-view/sockets-have-several-names", sockets_have_several_names);
-	g_test_add_func("/config-view/networks", networks);
-	g_test_add_func("/config-view/else-chains", else_chains);
-	g_test_add_func("/config-view/later-blocks-win-setting-by-setting",
-	    later_blocks_win_setting_by_setting);
-	g_test_add_func("/config-view/one-condition-twice-is-one-block",
-	    one_condition_twice_is_one_block);
-	g_test_add_func("/config-view/appending-starts-from-the-outer-value",
-	    appending_starts_from_the_outer_value);
-	g_test_add_func("/config-view/pools-belong-to-the-block-that-names-them",
-	    pools_belong_to_the_block_that_names_them);
-	g_test_add_func("/config-view/the-block-of-2007", the_block_of_2007);
-	g_test_add_func("/config-view/a-condition-that-fails-is-named",
-	    a_condition_that_fails_is_named);
-	g_test_add_func("/config-view/more-blocks-than-bits-in-a-word",
-	    more_blocks_than_bits_in_a_word);
-	g_test_add_func("/config-view/physical-conditions-are-announced",
-	    physical_conditions_are_announced);
-	return (g_test_run());
 }

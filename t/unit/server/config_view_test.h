@@ -3,9 +3,9 @@
 #ifndef CONFIG_VIEW_TEST_H
 #define CONFIG_VIEW_TEST_H
 
-#include <glib.h>
 #include "base/must.h"
 #include "server/config/impl.h"
+#include "t/unit/test.h"
 
 #define ROOT "server.document-root = \"/srv\"\nserver.name = \"none\"\n"
 

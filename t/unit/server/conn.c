@@ -73,8 +73,7 @@ check_script(const struct script *sc, GString *want, size_t first, size_t piece)
 	g_assert_true(is_closed(clients - 1));
 }
 
-static void
-test_any_split(void)
+TEST("/conn/any-split-gives-one-answer")
 {
 	size_t i, at, n;
 	GString *want;
@@ -98,8 +97,7 @@ test_any_split(void)
 
 /* A client that must go gets Connection: close.  The server lingers until it closes, and runs none
  * of its later requests. */
-static void
-test_ends_with_linger(void)
+TEST("/conn/ends-with-linger")
 {
 	struct io_sock *s;
 	size_t i;
@@ -139,8 +137,7 @@ warm(const char *lines)
 	counters_now = w->base.counters->events;
 }
 
-static void
-test_batch_is_one_send(void)
+TEST("/conn/batch/is-one-send")
 {
 	struct io_sock *s;
 
@@ -163,8 +160,7 @@ test_batch_is_one_send(void)
 }
 
 /* Sixty-four kilobytes are enough for one send; the rest of the batch follows. */
-static void
-test_batch_is_bounded(void)
+TEST("/conn/batch/is-bounded")
 {
 	GString *many = g_string_new(NULL);
 	struct io_sock *s;
@@ -190,8 +186,7 @@ test_batch_is_bounded(void)
 }
 
 /* The largest reply in pieces finds room after any batch. */
-static void
-test_batch_then_many_ranges(void)
+TEST("/conn/batch/then-many-ranges")
 {
 	GString *in = g_string_new(NULL);
 	struct io_sock *s;
@@ -224,8 +219,7 @@ test_batch_then_many_ranges(void)
 	g_string_free(in, TRUE);
 }
 
-static void
-test_hot_before_cold(void)
+TEST("/conn/batch/hot-before-cold")
 {
 	struct io_sock *s;
 
@@ -243,8 +237,7 @@ test_hot_before_cold(void)
 }
 
 /* Two connections wait for one cold file; each has requests after it. */
-static void
-test_two_wait_for_one(void)
+TEST("/conn/batch/two-wait-for-one")
 {
 	struct io_sock *a, *b;
 
@@ -270,8 +263,7 @@ test_two_wait_for_one(void)
 
 /* ---------------------------------------------------------------- sending */
 
-static void
-test_short_sends(void)
+TEST("/conn/send/short-counts")
 {
 	const char *in = GET("/a") GET("/b") GET("/none");
 	struct io_sock *s;
@@ -292,8 +284,7 @@ test_short_sends(void)
 	down();
 }
 
-static void
-test_large_file(void)
+TEST("/conn/send/large-file")
 {
 	struct io_sock *s;
 	struct io_op *op;
@@ -318,8 +309,7 @@ test_large_file(void)
 	down();
 }
 
-static void
-test_file_shrinks(void)
+TEST("/conn/send/file-shrinks")
 {
 	struct io_sock *s;
 
@@ -341,8 +331,7 @@ test_file_shrinks(void)
 
 /* ---------------------------------------------------------------- what a reply says */
 
-static void
-test_http10(void)
+TEST("/conn/reply/http-1.0")
 {
 	struct io_sock *s;
 
@@ -359,8 +348,7 @@ test_http10(void)
 	down();
 }
 
-static void
-test_head(void)
+TEST("/conn/reply/head")
 {
 	struct io_sock *s;
 	struct text t;
@@ -380,8 +368,7 @@ test_head(void)
 	down();
 }
 
-static void
-test_keep_alive_limit(void)
+TEST("/conn/reply/keep-alive-limit")
 {
 	struct io_sock *s;
 
@@ -401,8 +388,7 @@ test_keep_alive_limit(void)
 }
 
 /* A long path, then nonsense: the log gets the line of that, and nothing of what was before. */
-static void
-test_refused_forgets(void)
+TEST("/conn/refused/forgets")
 {
 	GString *in = g_string_new("GET /");
 	struct io_sock *s;
@@ -425,8 +411,7 @@ test_refused_forgets(void)
 	down();
 }
 
-static void
-test_refused_in_access_log(void)
+TEST("/conn/refused/access-log")
 {
 	char *path = g_build_filename(g_get_tmp_dir(), "simworker-access.log", NULL), *text;
 	struct io_sock *s;
@@ -458,26 +443,4 @@ test_refused_in_access_log(void)
 	g_free(path);
 	g_free(text);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/any-split-gives-one-answer", test_any_split);
-	g_test_add_func("/conn/ends-with-linger", test_ends_with_linger);
-	g_test_add_func("/conn/batch/is-one-send", test_batch_is_one_send);
-	g_test_add_func("/conn/batch/is-bounded", test_batch_is_bounded);
-	g_test_add_func("/conn/batch/then-many-ranges", test_batch_then_many_ranges);
-	g_test_add_func("/conn/batch/hot-before-cold", test_hot_before_cold);
-	g_test_add_func("/conn/batch/two-wait-for-one", test_two_wait_for_one);
-	g_test_add_func("/conn/send/short-counts", test_short_sends);
-	g_test_add_func("/conn/send/large-file", test_large_file);
-	g_test_add_func("/conn/send/file-shrinks", test_file_shrinks);
-	g_test_add_func("/conn/reply/http-1.0", test_http10);
-	g_test_add_func("/conn/reply/head", test_head);
-	g_test_add_func("/conn/reply/keep-alive-limit", test_keep_alive_limit);
-	g_test_add_func("/conn/refused/forgets", test_refused_forgets);
-	g_test_add_func("/conn/refused/access-log", test_refused_in_access_log);
-	return (g_test_run());
 }

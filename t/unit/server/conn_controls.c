@@ -55,8 +55,7 @@ temp_send(struct io_sock *s)
 	sim_run(io);
 }
 
-static void
-test_temp(void)
+TEST("/controls/temp")
 {
 	struct io_sock *s;
 
@@ -76,8 +75,7 @@ test_temp(void)
 	down();
 }
 
-static void
-test_temp_fails(void)
+TEST("/controls/temp/fails")
 {
 	static const struct {
 		int err;
@@ -112,8 +110,7 @@ leaves(struct io_sock *s)
 }
 
 /* The op is cancelled, its descriptor is closed if there is one. */
-static void
-test_temp_client_leaves(void)
+TEST("/controls/temp/client-leaves")
 {
 	struct io_sock *s;
 	struct io_op *op;
@@ -131,8 +128,7 @@ test_temp_client_leaves(void)
 	down();
 }
 
-static void
-test_pieces(void)
+TEST("/controls/pieces")
 {
 	struct io_sock *s;
 	char *head;
@@ -154,8 +150,7 @@ test_pieces(void)
 	down();
 }
 
-static void
-test_pieces_client_leaves(void)
+TEST("/controls/pieces/client-leaves")
 {
 	struct io_sock *s;
 	char *head;
@@ -175,8 +170,7 @@ test_pieces_client_leaves(void)
 }
 
 /* The backend of the URL is the same block: the fetched reply may not send it on. */
-static void
-test_fetch(void)
+TEST("/controls/fetch")
 {
 	struct io_sock *s, *b;
 
@@ -204,8 +198,7 @@ test_fetch(void)
 }
 
 /* The rate ends with its reply. */
-static void
-test_rate(void)
+TEST("/controls/rate")
 {
 	struct io_sock *s;
 
@@ -226,18 +219,4 @@ test_rate(void)
 	heard_statuses(s, "200 200");
 	g_assert_null(sim_find(io, IO_SEND, s));
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/controls/temp", test_temp);
-	g_test_add_func("/controls/temp/fails", test_temp_fails);
-	g_test_add_func("/controls/temp/client-leaves", test_temp_client_leaves);
-	g_test_add_func("/controls/pieces", test_pieces);
-	g_test_add_func("/controls/pieces/client-leaves", test_pieces_client_leaves);
-	g_test_add_func("/controls/fetch", test_fetch);
-	g_test_add_func("/controls/rate", test_rate);
-	return (g_test_run());
 }

@@ -24,8 +24,7 @@ ends(struct io_sock *s)
 	finds(s, 1);
 }
 
-static void
-test_answer(void)
+TEST("/conn/ended/answer")
 {
 	struct io_sock *s, *b;
 
@@ -47,8 +46,7 @@ test_answer(void)
 	down();
 }
 
-static void
-test_reset(void)
+TEST("/conn/ended/reset")
 {
 	struct io_sock *s, *b;
 
@@ -66,8 +64,7 @@ test_reset(void)
 }
 
 /* The first send finds it. */
-static void
-test_failed_send(void)
+TEST("/conn/ended/failed-send")
 {
 	struct io_sock *s, *b;
 
@@ -86,8 +83,7 @@ test_failed_send(void)
 	down();
 }
 
-static void
-test_pipelined(void)
+TEST("/conn/ended/pipelined")
 {
 	struct io_sock *s, *b;
 
@@ -145,16 +141,14 @@ test_bodies(bool streams)
 	down();
 }
 
-static void
-test_all_bodies(void)
+TEST("/conn/ended/bodies")
 {
 	test_bodies(false);
 	test_bodies(true);
 }
 
 /* An upload that ends within its body is none. */
-static void
-test_half_a_body(void)
+TEST("/conn/ended/half-a-body")
 {
 	struct io_sock *s;
 
@@ -166,8 +160,7 @@ test_half_a_body(void)
 	down();
 }
 
-static void
-test_setting(void)
+TEST("/conn/ended/setting")
 {
 	struct io_sock *s, *b;
 
@@ -185,8 +178,7 @@ test_setting(void)
 
 /* Both sockets of the pool work for clients that may be gone, and the third request is of the same
  * address. */
-static void
-test_gives_way(void)
+TEST("/conn/ended/gives-way")
 {
 	struct io_sock *s[3], *b;
 	unsigned i;
@@ -220,8 +212,7 @@ test_gives_way(void)
 }
 
 /* Every place is taken: it goes after idle connections, before new and busy ones. */
-static void
-test_makes_room(void)
+TEST("/conn/ended/makes-room")
 {
 	const struct client_addr other = { 7, 7 };
 	struct io_sock *s;
@@ -242,20 +233,4 @@ test_makes_room(void)
 	g_assert_false(is_closed(2));
 	g_assert_cmpuint(w->base.counters->events.room_ended, ==, 1);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/ended/answer", test_answer);
-	g_test_add_func("/conn/ended/reset", test_reset);
-	g_test_add_func("/conn/ended/failed-send", test_failed_send);
-	g_test_add_func("/conn/ended/pipelined", test_pipelined);
-	g_test_add_func("/conn/ended/bodies", test_all_bodies);
-	g_test_add_func("/conn/ended/half-a-body", test_half_a_body);
-	g_test_add_func("/conn/ended/setting", test_setting);
-	g_test_add_func("/conn/ended/gives-way", test_gives_way);
-	g_test_add_func("/conn/ended/makes-room", test_makes_room);
-	return (g_test_run());
 }

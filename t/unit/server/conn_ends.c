@@ -70,8 +70,7 @@ finish_disk_and_close(void)
 	g_assert_true(is_closed(clients - 1));
 }
 
-static void
-test_client_leaves(void)
+TEST("/conn/leaves-in-every-state")
 {
 	static const int how[] = { 0, -ECONNRESET, -ETIMEDOUT, -EIO };
 	struct io_sock *s;
@@ -100,8 +99,7 @@ test_client_leaves(void)
 	}
 }
 
-static void
-test_stop_in_every_state(void)
+TEST("/conn/stop/in-every-state")
 {
 	struct conn *c;
 	int place;
@@ -122,8 +120,7 @@ test_stop_in_every_state(void)
 }
 
 /* Stopped between the end of its op and the callback. */
-static void
-test_stop_loses_race(void)
+TEST("/conn/stop/loses-race")
 {
 	struct io_sock *s;
 	struct io_op *op;
@@ -146,8 +143,7 @@ test_stop_loses_race(void)
 	}
 }
 
-static void
-test_drain(void)
+TEST("/conn/stop/drain")
 {
 	struct io_sock *s[PLACES];
 	int place;
@@ -185,8 +181,7 @@ test_drain(void)
 
 /* ---------------------------------------------------------------- deadlines */
 
-static void
-test_dripping_head(void)
+TEST("/conn/deadline/dripping-head")
 {
 	const char *head = "GET /a HTTP/1.1\r\nHost: a-name-as-long-as-it-takes-to-drip-in\r\n";
 	struct io_sock *s;
@@ -213,8 +208,7 @@ test_dripping_head(void)
 	down();
 }
 
-static void
-test_silent(void)
+TEST("/conn/deadline/silent")
 {
 	up("server.max-read-idle = 10\nserver.max-keep-alive-idle = 3");
 	client_at(IDLE);
@@ -231,8 +225,7 @@ test_silent(void)
 }
 
 /* A condition is about requests: the last one says how long the connection may be idle. */
-static void
-test_silent_by_condition(void)
+TEST("/conn/deadline/silent-by-condition")
 {
 	struct io_sock *s;
 
@@ -256,8 +249,7 @@ test_silent_by_condition(void)
 	down();
 }
 
-static void
-test_silent_body(void)
+TEST("/conn/deadline/silent-body")
 {
 	struct io_sock *s;
 	int place;
@@ -274,8 +266,7 @@ test_silent_body(void)
 	}
 }
 
-static void
-test_stalled_reader(void)
+TEST("/conn/deadline/stalled-reader")
 {
 	struct io_sock *s;
 
@@ -297,8 +288,7 @@ test_stalled_reader(void)
 
 /* A byte now and then is not progress: each second of waiting is to be paid with
  * server.min-write-rate bytes. */
-static void
-test_dripping_reader(void)
+TEST("/conn/deadline/dripping-reader")
 {
 	struct io_sock *s;
 	int i;
@@ -326,8 +316,7 @@ test_dripping_reader(void)
 }
 
 /* The same for a body: what came fast earns nothing for later. */
-static void
-test_dripping_body(void)
+TEST("/conn/deadline/dripping-body")
 {
 	char *much = g_malloc0(65536);
 	struct io_sock *s;
@@ -350,8 +339,7 @@ test_dripping_body(void)
 }
 
 /* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
-static void
-test_hung_disk(void)
+TEST("/conn/deadline/hung-disk")
 {
 	struct io_sock *s;
 
@@ -371,8 +359,7 @@ test_hung_disk(void)
 
 /* ---------------------------------------------------------------- unwanted bodies */
 
-static void
-test_body_too_long_to_skip(void)
+TEST("/conn/body-too-long-to-skip")
 {
 	struct io_sock *s;
 	char *much = g_malloc0(65536);
@@ -405,8 +392,7 @@ test_body_too_long_to_skip(void)
 }
 
 /* A directory decides before a body is read.  Its reply says what happens to the connection. */
-static void
-test_body_of_redirect(void)
+TEST("/conn/body-of-redirect")
 {
 	struct io_sock *s;
 
@@ -439,8 +425,7 @@ test_body_of_redirect(void)
 
 /* ---------------------------------------------------------------- what is held */
 
-static void
-test_idle_holds_nothing(void)
+TEST("/conn/idle-holds-nothing")
 {
 	struct io_sock *s;
 	unsigned i, kept;
@@ -465,8 +450,7 @@ test_idle_holds_nothing(void)
 }
 
 /* While it waits for the disk nothing is received: what a client pipelines is its own problem. */
-static void
-test_input_is_bounded(void)
+TEST("/conn/input-is-bounded")
 {
 	struct io_sock *s;
 
@@ -483,27 +467,4 @@ test_input_is_bounded(void)
 	take(s, SIZE_MAX);
 	g_assert_true(listens(s));
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/leaves-in-every-state", test_client_leaves);
-	g_test_add_func("/conn/stop/in-every-state", test_stop_in_every_state);
-	g_test_add_func("/conn/stop/loses-race", test_stop_loses_race);
-	g_test_add_func("/conn/stop/drain", test_drain);
-	g_test_add_func("/conn/deadline/dripping-head", test_dripping_head);
-	g_test_add_func("/conn/deadline/silent", test_silent);
-	g_test_add_func("/conn/deadline/silent-by-condition", test_silent_by_condition);
-	g_test_add_func("/conn/deadline/silent-body", test_silent_body);
-	g_test_add_func("/conn/deadline/stalled-reader", test_stalled_reader);
-	g_test_add_func("/conn/deadline/dripping-reader", test_dripping_reader);
-	g_test_add_func("/conn/deadline/dripping-body", test_dripping_body);
-	g_test_add_func("/conn/deadline/hung-disk", test_hung_disk);
-	g_test_add_func("/conn/body-too-long-to-skip", test_body_too_long_to_skip);
-	g_test_add_func("/conn/body-of-redirect", test_body_of_redirect);
-	g_test_add_func("/conn/idle-holds-nothing", test_idle_holds_nothing);
-	g_test_add_func("/conn/input-is-bounded", test_input_is_bounded);
-	return (g_test_run());
 }

@@ -213,8 +213,7 @@ calm(struct visitor *x)
 	g_string_free(x->to_say, TRUE);
 }
 
-static void
-test_any_order(void)
+TEST("/conn/any-order")
 {
 	unsigned seed, i, replies = 0, cut = 0;
 
@@ -233,12 +232,4 @@ test_any_order(void)
 		g_rand_free(rnd);
 	}
 	g_test_message("%u replies, %u clients gone within one", replies, cut);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/any-order", test_any_order);
-	return (g_test_run());
 }

@@ -10,8 +10,7 @@
 #define CLOSE "Connection: close\r\n"
 #define LEN   "Content-Length: 5\r\n"
 
-static void
-test_framing(void)
+TEST("/proxy/framing")
 {
 	static const struct {
 		const char *in, *app, *wants, *lacks, *end;
@@ -64,8 +63,7 @@ test_framing(void)
 }
 
 /* However the application's bytes are cut. */
-static void
-test_app_any_split(void)
+TEST("/proxy/app-any-split")
 {
 	struct io_sock *s, *b;
 	struct text all;
@@ -97,8 +95,7 @@ test_app_any_split(void)
 
 /* The application is asked when the body is there, and nothing is received while a piece is being
  * written. */
-static void
-test_body_spooled(void)
+TEST("/proxy/body/spooled")
 {
 	char *much = g_malloc0(65536);
 	struct io_sock *s, *b;
@@ -136,8 +133,7 @@ test_body_spooled(void)
 
 /* The reply may begin before the application has read the body; the next request is answered after
  * it. */
-static void
-test_reply_before_body(void)
+TEST("/proxy/body/reply-before-it")
 {
 	struct io_sock *s, *b;
 
@@ -156,8 +152,7 @@ test_reply_before_body(void)
 
 /* Every op on the way of an upload or a kept reply fails once, or its client leaves while it is
  * under way. */
-static void
-test_disk_fails(void)
+TEST("/proxy/body/disk-fails")
 {
 	static const struct {
 		int kind;
@@ -217,8 +212,7 @@ add_lines(GString *in, GString *body, unsigned *n)
 /* Chunks come during a write: the bytes that it reads stay where they are.  The first write, of
  * 66 chunks, leaves a buffer that is full with them, so the second one begins just before it
  * grows. */
-static void
-test_chunks_during_writes(void)
+TEST("/proxy/body/chunks-during-writes")
 {
 	static const unsigned chunks[] = { 33, 30, 3, 65, 60, 10 };
 	GString *body = g_string_new(NULL), *in = g_string_new(CHUNKED);
@@ -256,8 +250,7 @@ test_chunks_during_writes(void)
 
 /* A chunked body is collected; the requests after it are requests, and wait for the disk like
  * others. */
-static void
-test_chunked_then_cold(void)
+TEST("/proxy/body/chunked-then-cold")
 {
 	const char *in = CHUNKED "5\r\nhello\r\n0\r\n\r\n" GET("/a") GET("/none") GET("/b");
 	struct io_sock *s, *b;
@@ -285,8 +278,7 @@ test_chunked_then_cold(void)
 }
 
 /* What one request left in memory must not eat the body of the next. */
-static void
-test_chunked_then_expect(void)
+TEST("/proxy/body/chunked-then-expect")
 {
 	struct io_sock *s, *b;
 
@@ -311,8 +303,7 @@ test_chunked_then_expect(void)
 	down();
 }
 
-static void
-test_body_too_large(void)
+TEST("/proxy/body/too-large")
 {
 	struct io_sock *s;
 
@@ -332,8 +323,7 @@ test_body_too_large(void)
 	down();
 }
 
-static void
-test_app_dies(void)
+TEST("/proxy/app-dies")
 {
 	struct io_sock *s, *b;
 
@@ -366,21 +356,4 @@ test_app_dies(void)
 	g_assert_true(heard_has(s, "Retry-After: "));
 	heard_statuses(s, "503");
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/proxy/framing", test_framing);
-	g_test_add_func("/proxy/app-any-split", test_app_any_split);
-	g_test_add_func("/proxy/body/spooled", test_body_spooled);
-	g_test_add_func("/proxy/body/disk-fails", test_disk_fails);
-	g_test_add_func("/proxy/body/reply-before-it", test_reply_before_body);
-	g_test_add_func("/proxy/body/chunks-during-writes", test_chunks_during_writes);
-	g_test_add_func("/proxy/body/chunked-then-cold", test_chunked_then_cold);
-	g_test_add_func("/proxy/body/chunked-then-expect", test_chunked_then_expect);
-	g_test_add_func("/proxy/body/too-large", test_body_too_large);
-	g_test_add_func("/proxy/app-dies", test_app_dies);
-	return (g_test_run());
 }

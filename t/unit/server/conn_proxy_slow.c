@@ -22,8 +22,7 @@ client_at(enum moment place, struct io_sock **b)
 	return (s);
 }
 
-static void
-test_client_leaves(void)
+TEST("/proxy/client-leaves")
 {
 	struct io_sock *s, *b;
 	int fd;
@@ -48,8 +47,7 @@ test_client_leaves(void)
 	down();
 }
 
-static void
-test_stop_in_every_state(void)
+TEST("/proxy/stop-in-every-state")
 {
 	struct io_sock *b;
 	int place;
@@ -69,8 +67,7 @@ test_stop_in_every_state(void)
 
 /* The application says all it has to say, and its socket is free before the client has read
  * anything. */
-static void
-test_slow_client_is_kept(void)
+TEST("/proxy/slow-client/kept")
 {
 	struct io_sock *s, *b;
 	size_t n = 0;
@@ -111,8 +108,7 @@ test_slow_client_is_kept(void)
 }
 
 /* Beyond proxy-core.max-reply-spool the application waits for the client. */
-static void
-test_slow_client_pauses(void)
+TEST("/proxy/slow-client/pauses")
 {
 	struct io_sock *s, *b;
 	int i;
@@ -145,8 +141,7 @@ test_slow_client_pauses(void)
 }
 
 /* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
-static void
-test_slow_client_chunked(void)
+TEST("/proxy/slow-client/chunked")
 {
 	struct io_sock *s, *b;
 	struct text got;
@@ -175,8 +170,7 @@ test_slow_client_chunked(void)
 }
 
 /* The client leaves while a piece of its reply is being written. */
-static void
-test_kept_and_stopped(void)
+TEST("/proxy/slow-client/stopped")
 {
 	static const int at[] = { SIM_TEMP, IO_WRITE };
 	struct io_sock *s, *b;
@@ -199,17 +193,4 @@ test_kept_and_stopped(void)
 		g_assert_true(is_closed(0));
 		down();
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/proxy/client-leaves", test_client_leaves);
-	g_test_add_func("/proxy/stop-in-every-state", test_stop_in_every_state);
-	g_test_add_func("/proxy/slow-client/kept", test_slow_client_is_kept);
-	g_test_add_func("/proxy/slow-client/pauses", test_slow_client_pauses);
-	g_test_add_func("/proxy/slow-client/chunked", test_slow_client_chunked);
-	g_test_add_func("/proxy/slow-client/stopped", test_kept_and_stopped);
-	return (g_test_run());
 }

@@ -19,8 +19,7 @@ send_file(const char *in, const char *fmt)
 	return (s);
 }
 
-static void
-test_send_file(void)
+TEST("/send-file/sends")
 {
 	struct io_sock *s;
 
@@ -46,8 +45,7 @@ test_send_file(void)
 }
 
 /* An application that only looks files up names the requested path. */
-static void
-test_send_file_excluded(void)
+TEST("/send-file/excluded")
 {
 	struct io_sock *s;
 
@@ -60,8 +58,7 @@ test_send_file_excluded(void)
 	down();
 }
 
-static void
-test_send_file_refused(void)
+TEST("/send-file/refused")
 {
 	static const struct {
 		const char *head, *why;
@@ -95,8 +92,7 @@ test_send_file_refused(void)
 }
 
 /* It has a body, its reply is a file: the file goes out, and the next request is answered. */
-static void
-test_send_file_after_body(void)
+TEST("/send-file/after-body")
 {
 	struct io_sock *s;
 
@@ -112,8 +108,7 @@ test_send_file_after_body(void)
 }
 
 /* As many headers as the application likes; more than fit in one piece of memory. */
-static void
-test_send_file_many_headers(void)
+TEST("/send-file/many-headers")
 {
 	GString *head = g_string_new("X-Sendfile: %s/a\r\n");
 	struct io_sock *s;
@@ -140,8 +135,7 @@ test_send_file_many_headers(void)
 	"proxy-core.allow-x-sendfile = \"enable\"\nserver.stream-request-body = 1 }\n"
 
 /* The answer of the look-up is remembered from the second time on, and comes at once. */
-static void
-test_missing_under_error_handler(void)
+TEST("/send-file/missing, under an error handler")
 {
 	static const char *const heads[] = {
 		"X-Sendfile: %s/none\r\n\r\n",
@@ -162,8 +156,7 @@ test_missing_under_error_handler(void)
 }
 
 /* The request is renewed while the head of the application's reply is looked at. */
-static void
-test_refused_under_error_handler(void)
+TEST("/send-file/refused, under an error handler")
 {
 	static const char *const heads[] = {
 		"X-Sendfile2: %s-not/a 0-1\r\n\r\n",
@@ -191,20 +184,4 @@ test_refused_under_error_handler(void)
 		leave(s, 0);
 	}
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/send-file/sends", test_send_file);
-	g_test_add_func("/send-file/excluded", test_send_file_excluded);
-	g_test_add_func("/send-file/refused", test_send_file_refused);
-	g_test_add_func("/send-file/after-body", test_send_file_after_body);
-	g_test_add_func("/send-file/many-headers", test_send_file_many_headers);
-	g_test_add_func("/send-file/missing, under an error handler",
-	    test_missing_under_error_handler);
-	g_test_add_func("/send-file/refused, under an error handler",
-	    test_refused_under_error_handler);
-	return (g_test_run());
 }

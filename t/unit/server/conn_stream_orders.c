@@ -357,8 +357,7 @@ one_seed(unsigned seed)
 }
 
 /* SEED of the environment runs that one alone, SEEDS that many. */
-static void
-test_any_order(void)
+TEST("/conn/streams-in-any-order")
 {
 	const char *one = g_getenv("SEED"), *many = g_getenv("SEEDS");
 	unsigned seed = one != NULL ? (unsigned)atoi(one) : 0;
@@ -377,12 +376,4 @@ test_any_order(void)
 	g_assert_cmpuint(replies, >, 100);
 	g_assert_cmpuint(tunnels, >, 20);
 	g_assert_cmpuint(bodies, >, 5);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/streams-in-any-order", test_any_order);
-	return (g_test_run());
 }

@@ -56,8 +56,7 @@ hangs_up(struct io_sock *s)
 	sim_run(io);
 }
 
-static void
-test_pause(void)
+TEST("/streams/an application without room stops the client")
 {
 	struct io_sock *s, *b;
 
@@ -84,8 +83,7 @@ test_pause(void)
 	down();
 }
 
-static void
-test_leaves_paused(void)
+TEST("/streams/a client leaves while its body is paused")
 {
 	struct io_sock *s, *b;
 
@@ -109,8 +107,7 @@ test_leaves_paused(void)
 }
 
 /* The reply is complete first: the rest is dropped beside it and after it. */
-static void
-test_reply_first(void)
+TEST("/streams/the reply is complete first")
 {
 	struct io_sock *s, *b;
 
@@ -141,8 +138,7 @@ test_reply_first(void)
 }
 
 /* A client that sends on without reading is not read for ever. */
-static void
-test_dropped_in_bounds(void)
+TEST("/streams/the rest is dropped in bounds")
 {
 	struct io_sock *s, *b;
 	unsigned n;
@@ -170,8 +166,7 @@ test_dropped_in_bounds(void)
 	down();
 }
 
-static void
-test_too_slow(void)
+TEST("/streams/a client that is too slow")
 {
 	struct io_sock *s, *b;
 
@@ -196,8 +191,7 @@ test_too_slow(void)
 }
 
 /* A file answers, and the body was not read. */
-static void
-test_sendfile_early(void)
+TEST("/streams/a file answers before the body")
 {
 	struct io_sock *s, *b;
 	char *reply;
@@ -224,8 +218,7 @@ test_sendfile_early(void)
 }
 
 /* A 1xx that is still on its way when the reply comes. */
-static void
-test_interim_slow(void)
+TEST("/streams/a 1xx that is sent slowly")
 {
 	struct io_sock *s, *b;
 	char *reply;
@@ -257,8 +250,7 @@ test_interim_slow(void)
 #define CHUNKED "POST /up HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 
 /* The fault of the body is found while the handler starts, and another handler starts then. */
-static void
-test_malformed_under_error_handler(void)
+TEST("/streams/a malformed body under an error handler")
 {
 	struct io_sock *s;
 
@@ -286,8 +278,7 @@ test_malformed_under_error_handler(void)
 
 /* The watch of a look-up ends when the reply is sent.  It must not see the body of the next
  * request. */
-static void
-test_body_behind_cold_file(void)
+TEST("/streams/a body after a cold file")
 {
 	struct io_sock *s, *b;
 
@@ -318,8 +309,7 @@ test_body_behind_cold_file(void)
 }
 
 /* Likewise after a reply that comes late: that of an application, and a file that it names. */
-static void
-test_body_behind_application(void)
+TEST("/streams/a body behind an application")
 {
 	struct io_sock *s, *b;
 	char *reply;
@@ -345,8 +335,7 @@ test_body_behind_application(void)
 }
 
 /* A reply that breaks off costs nothing that was sent before it. */
-static void
-test_broken_reply_lingers(void)
+TEST("/streams/a broken reply lingers")
 {
 	struct io_sock *s, *b;
 
@@ -384,8 +373,7 @@ tunnel(struct io_sock **s)
 	return (b);
 }
 
-static void
-test_tunnel(void)
+TEST("/tunnel/bytes, and silence")
 {
 	struct io_sock *s, *b;
 
@@ -406,8 +394,7 @@ test_tunnel(void)
 	down();
 }
 
-static void
-test_tunnel_full(void)
+TEST("/tunnel/both sides are full")
 {
 	struct io_sock *s, *b;
 
@@ -431,8 +418,7 @@ test_tunnel_full(void)
 	down();
 }
 
-static void
-test_tunnel_halves(void)
+TEST("/tunnel/each side ends alone")
 {
 	struct io_sock *s, *b;
 
@@ -457,8 +443,7 @@ test_tunnel_halves(void)
 	down();
 }
 
-static void
-test_tunnel_cut(void)
+TEST("/tunnel/each side is cut")
 {
 	struct io_sock *s, *b;
 
@@ -474,8 +459,7 @@ test_tunnel_cut(void)
 }
 
 /* The application answers without switching: the client has no tunnel, and may ask for others. */
-static void
-test_tunnel_not_begun(void)
+TEST("/tunnel/the application does not switch")
 {
 	struct clients *all = clients_new();
 	struct io_sock *s, *b;
@@ -500,28 +484,4 @@ test_tunnel_not_begun(void)
 	heard_statuses(s, "429");
 	down();
 	clients_free(all); /* asserts that nobody is counted any more */
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/streams/an application without room stops the client", test_pause);
-	g_test_add_func("/streams/a client leaves while its body is paused", test_leaves_paused);
-	g_test_add_func("/streams/the reply is complete first", test_reply_first);
-	g_test_add_func("/streams/the rest is dropped in bounds", test_dropped_in_bounds);
-	g_test_add_func("/streams/a client that is too slow", test_too_slow);
-	g_test_add_func("/streams/a file answers before the body", test_sendfile_early);
-	g_test_add_func("/streams/a 1xx that is sent slowly", test_interim_slow);
-	g_test_add_func("/streams/a malformed body under an error handler",
-	    test_malformed_under_error_handler);
-	g_test_add_func("/streams/a body after a cold file", test_body_behind_cold_file);
-	g_test_add_func("/streams/a body behind an application", test_body_behind_application);
-	g_test_add_func("/streams/a broken reply lingers", test_broken_reply_lingers);
-	g_test_add_func("/tunnel/bytes, and silence", test_tunnel);
-	g_test_add_func("/tunnel/both sides are full", test_tunnel_full);
-	g_test_add_func("/tunnel/each side ends alone", test_tunnel_halves);
-	g_test_add_func("/tunnel/each side is cut", test_tunnel_cut);
-	g_test_add_func("/tunnel/the application does not switch", test_tunnel_not_begun);
-	return (g_test_run());
 }

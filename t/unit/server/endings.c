@@ -1,7 +1,7 @@
 /* t/unit/server/endings.c -- the endings of scripts in conditions around proxy-core.backends. */
-#include <glib.h>
 #include <string.h>
 #include "server/config/impl.h"
+#include "t/unit/test.h"
 
 static char *
 endings_of(const char *condition)
@@ -30,8 +30,7 @@ endings_of(const char *condition)
 	return (g_string_free(all, FALSE));
 }
 
-static void
-test_conditions(void)
+TEST("/endings/conditions")
 {
 	static const struct {
 		const char *condition, *endings;
@@ -61,8 +60,7 @@ test_conditions(void)
 }
 
 /* A condition may stand around others; no ending is left out. */
-static void
-test_many(void)
+TEST("/endings/many")
 {
 	GString *re = g_string_new("$HTTP[\"url\"] =~ \"\\.(a0");
 	char *got;
@@ -82,13 +80,4 @@ test_many(void)
 	    "$HTTP[\"host\"] == \"h\"");
 	g_assert_cmpstr(got, ==, "");
 	g_free(got);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/endings/conditions", test_conditions);
-	g_test_add_func("/endings/many", test_many);
-	return (g_test_run());
 }

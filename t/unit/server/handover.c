@@ -1,5 +1,4 @@
 /* t/unit/server/handover.c -- which worker gets a connection, and how many each may have. */
-#include <glib.h>
 #include <limits.h>
 #include <stdlib.h>
 #include "base/clock.h"
@@ -7,6 +6,7 @@
 #include "server/conn/clients.h"
 #include "server/conn/handover.h"
 #include "server/worker/worker.h"
+#include "t/unit/test.h"
 
 #define N 4u
 
@@ -64,8 +64,7 @@ taken(unsigned i)
 	return (n);
 }
 
-static void
-test_fewest(void)
+TEST("/handover/fewest")
 {
 	const struct worker old = { .nconns = 1000 };
 	unsigned i;
@@ -81,8 +80,7 @@ test_fewest(void)
 }
 
 /* Those that are about to close do not count. */
-static void
-test_leaving(void)
+TEST("/handover/leaving")
 {
 	const struct worker old = { .nconns = 1 };
 
@@ -93,8 +91,7 @@ test_leaving(void)
 	down();
 }
 
-static void
-test_taker_gives(void)
+TEST("/handover/taker-gives")
 {
 	up(N, (const unsigned[N]){ 9, 8, 8, 8 });
 	g_assert_false(give(&worker[0])); /* nothing would be gained */
@@ -105,8 +102,7 @@ test_taker_gives(void)
 	down();
 }
 
-static void
-test_full(void)
+TEST("/handover/full")
 {
 	const struct worker old = { .nconns = 1 };
 
@@ -121,8 +117,7 @@ test_full(void)
 }
 
 /* A worker that stands still takes nothing, so the giver and the others serve. */
-static void
-test_still(void)
+TEST("/handover/still")
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i, n;
@@ -140,8 +135,7 @@ test_still(void)
 	down();
 }
 
-static void
-test_share(void)
+TEST("/handover/share")
 {
 	const struct worker old = { .nconns = 1 };
 
@@ -159,8 +153,7 @@ test_share(void)
 
 #define LOOK (100 * NS_PER_MS)
 
-static void
-test_spread(void)
+TEST("/handover/spread")
 {
 	up(N, (const unsigned[N]){ 100, 116, 100, 100 });
 	g_assert_false(handover_look(h, LOOK));
@@ -175,8 +168,7 @@ test_spread(void)
 }
 
 /* Those that wait for a loop that stands still go to the others, and it gets no more. */
-static void
-test_late(void)
+TEST("/handover/late")
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
@@ -207,8 +199,7 @@ test_late(void)
 }
 
 /* All loops stand still: the connections stay where they are. */
-static void
-test_all_late(void)
+TEST("/handover/all-late")
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
@@ -227,8 +218,7 @@ test_all_late(void)
 }
 
 /* Workers of a retired server are freed before the handover. */
-static void
-test_forget(void)
+TEST("/handover/forget")
 {
 	const struct worker old = { .nconns = 1 };
 	struct worker *w = calloc(2, sizeof(*w));
@@ -250,8 +240,7 @@ test_forget(void)
 }
 
 /* Connections that no worker has taken go to the takers of the next generation. */
-static void
-test_next_takers(void)
+TEST("/handover/next-takers")
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
@@ -264,22 +253,4 @@ test_next_takers(void)
 	g_assert_cmpuint(taken(2), ==, 5);
 	g_assert_cmpuint(taken(3), ==, 1);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/handover/fewest", test_fewest);
-	g_test_add_func("/handover/leaving", test_leaving);
-	g_test_add_func("/handover/taker-gives", test_taker_gives);
-	g_test_add_func("/handover/full", test_full);
-	g_test_add_func("/handover/still", test_still);
-	g_test_add_func("/handover/share", test_share);
-	g_test_add_func("/handover/spread", test_spread);
-	g_test_add_func("/handover/late", test_late);
-	g_test_add_func("/handover/all-late", test_all_late);
-	g_test_add_func("/handover/forget", test_forget);
-	g_test_add_func("/handover/next-takers", test_next_takers);
-	return (g_test_run());
 }

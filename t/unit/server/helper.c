@@ -1,7 +1,6 @@
 /* t/unit/server/helper.c -- requests that the helper process takes and refuses; a record and its
  * replay. */
 #include <errno.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "server/config/config.h"
 #include "server/helper/helper.h"
 #include "server/helper/wire.h"
+#include "t/unit/test.h"
 
 static char *dir;
 
@@ -25,8 +25,7 @@ put(const char *name, const char *text)
 
 /* ---------------------------------------------------------------- requests */
 
-static void
-requests(void)
+TEST("/helper/requests are short and whole")
 {
 	static char bytes[HELPER_NAME_MAX + 2];
 	struct helper_request r;
@@ -58,8 +57,7 @@ requests(void)
 	g_assert_cmpuint(helper_request_make(HELPER_LOG, bytes + 1, bytes), ==, 0);
 }
 
-static void
-names(void)
+TEST("/helper/names are whole")
 {
 	struct helper_name good = { .kind = HELPER_LISTEN, .congestion = "cubic", .name = ":80" },
 			   n, bad;
@@ -87,8 +85,7 @@ names(void)
 }
 
 /* A number above 0 would pass for a descriptor. */
-static void
-results(void)
+TEST("/helper/results are errors or none")
 {
 	static const int32_t v[][2] = { { 0, 0 }, { -EPERM, -EPERM }, { -ERRNO_MAX, -ERRNO_MAX },
 		{ 5, -EPROTO }, { INT32_MIN, -EPROTO } };
@@ -110,8 +107,7 @@ results(void)
 	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one), why), ==, -EPROTO);
 }
 
-static void
-upgraded(void)
+TEST("/helper/the outcome of an upgrade is whole")
 {
 	static const int32_t v[][3] = { { 0, 7, 0 }, { 78, 7, 0 }, { 255, 7, 0 },
 		{ 256, 7, -EPROTO }, { -1, 7, -EPROTO }, { 0, 0, -EPROTO }, { 0, -7, -EPROTO } };
@@ -134,8 +130,7 @@ upgraded(void)
 }
 
 /* Addresses come from a process that may be under control of a name server. */
-static void
-addresses(void)
+TEST("/helper/addresses are checked")
 {
 	const size_t head = offsetof(struct helper_addresses, v), one = sizeof(struct address);
 	struct helper_addresses a = { 0 };
@@ -186,8 +181,7 @@ send_copies(int sock, int fd, size_t n)
 	g_assert_cmpint(sendmsg(sock, &msg, MSG_NOSIGNAL), ==, 1);
 }
 
-static void
-messages(void)
+TEST("/helper/messages are whole and carry one descriptor")
 {
 	static const size_t many[] = { 2, 16 };
 	char byte;
@@ -270,8 +264,7 @@ kill_helper(struct helper *h)
 	g_assert_cmpint(helper_event(h, &e), ==, 0);
 }
 
-static void
-only_what_is_named(void)
+TEST("/helper/only what the configuration names is opened")
 {
 	char *log = g_build_filename(dir, "named.log", NULL),
 	     *other = g_build_filename(dir, "other.log", NULL);
@@ -396,8 +389,7 @@ same_as_direct(const char *text)
 	g_free(replayed);
 }
 
-static void
-replays(void)
+TEST("/helper/a replay gives what the system gave")
 {
 	same_as_direct("server.document-root = \"/srv\"\ninclude \"part-*.inc\"\ninclude_shell "
 		       "\"echo server.port = 81\"\n");
@@ -409,8 +401,7 @@ replays(void)
 	same_as_direct("server.port = 1\n");
 }
 
-static void
-broken_records(void)
+TEST("/helper/broken records are refused")
 {
 	static const uint32_t bad[][2] = { { 99, 4 }, { 0, 0 }, { 0, 1u << 30 } };
 	struct sources *s;
@@ -452,8 +443,7 @@ feed_error(int32_t err)
 	return (res);
 }
 
-static void
-broken_errors(void)
+TEST("/helper/errors that are none are refused")
 {
 	struct sources *s = sources_replay();
 	struct buf b;
@@ -474,17 +464,7 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("helper-XXXXXX", NULL);
-	g_test_add_func("/helper/requests are short and whole", requests);
-	g_test_add_func("/helper/names are whole", names);
-	g_test_add_func("/helper/results are errors or none", results);
-	g_test_add_func("/helper/the outcome of an upgrade is whole", upgraded);
-	g_test_add_func("/helper/addresses are checked", addresses);
-	g_test_add_func("/helper/messages are whole and carry one descriptor", messages);
-	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
-	g_test_add_func("/helper/a replay gives what the system gave", replays);
-	g_test_add_func("/helper/broken records are refused", broken_records);
-	g_test_add_func("/helper/errors that are none are refused", broken_errors);
-	res = g_test_run();
+	res = tests_run();
 	g_rmdir(dir);
 	g_free(dir);
 	return (res);

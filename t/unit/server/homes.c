@@ -1,8 +1,8 @@
 /* t/unit/server/homes.c -- homes of users from the text of /etc/passwd. */
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 #include "server/config/check/homes.h"
+#include "t/unit/test.h"
 
 static const char *
 home(const char *passwd, const char *user)
@@ -18,8 +18,7 @@ home(const char *passwd, const char *user)
 	return (dir != NULL ? found : NULL);
 }
 
-static void
-lines_are_read(void)
+TEST("/homes/lines-are-read")
 {
 	static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"
 				     "joe:x:1000:1000:Joe,,,:/home/joe:/bin/sh\n"
@@ -33,8 +32,7 @@ lines_are_read(void)
 	g_assert_null(home(passwd, ""));
 }
 
-static void
-odd_lines_have_no_home(void)
+TEST("/homes/odd-lines-have-no-home")
 {
 	static const char *const odd[] = { "", "\n\n", "joe", "joe:", "joe:x:1:1::/home/joe",
 		"joe:x:1:1:::/bin/sh", "joe:x:1:1::home/joe:/bin/sh", "joe:x:1:1::/:/bin/sh",
@@ -50,14 +48,12 @@ odd_lines_have_no_home(void)
 	g_assert_null(home(odd[11], "joe"));
 }
 
-static void
-the_first_line_counts(void)
+TEST("/homes/the-first-line-counts")
 {
 	g_assert_cmpstr(home("a:x:1:1::/one:\na:x:2:2::/two:\n", "a"), ==, "/one");
 }
 
-static void
-long_and_missing_names(void)
+TEST("/homes/long-and-missing-names")
 {
 	struct homes *h = homes_new(TEXT("a:x:1:1::/a:/bin/sh\n"));
 	char name[300];
@@ -71,8 +67,7 @@ long_and_missing_names(void)
 	homes_free(NULL);
 }
 
-static void
-lists_of_users(void)
+TEST("/homes/lists-of-users")
 {
 	struct text joe = TEXT("joe"), root = TEXT("root");
 	struct conf c = { .userdir_exclude = { 1, &root } };
@@ -85,16 +80,4 @@ lists_of_users(void)
 	g_assert_false(homes_allowed(&c, TEXT("jan")));
 	c.userdir_include = (struct conf_list){ 1, &root };
 	g_assert_false(homes_allowed(&c, root));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/homes/lines-are-read", lines_are_read);
-	g_test_add_func("/homes/odd-lines-have-no-home", odd_lines_have_no_home);
-	g_test_add_func("/homes/the-first-line-counts", the_first_line_counts);
-	g_test_add_func("/homes/long-and-missing-names", long_and_missing_names);
-	g_test_add_func("/homes/lists-of-users", lists_of_users);
-	return (g_test_run());
 }

@@ -352,8 +352,7 @@ one_seed(unsigned seed)
 
 #include "t/unit/server/meet_owned.h"
 
-static void
-test_meet(void)
+TEST("/meet/seeds")
 {
 	const char *one = g_getenv("SEED"), *range = g_getenv("MEET_SEEDS");
 	unsigned from = 0, to = SEEDS - 1, seed;
@@ -372,8 +371,7 @@ test_meet(void)
 		g_assert_cmpuint(pairs_missing(), ==, 0);
 }
 
-static void
-test_owned(void)
+TEST("/meet/owned")
 {
 	const char *one = g_getenv("SEED");
 	unsigned from = one != NULL ? (unsigned)atoi(one) : 0, seed;
@@ -393,7 +391,5 @@ main(int argc, char **argv)
 		big_bytes[i] = (char)('A' + i % 19);
 	g_assert_cmpint(address_parse("10.0.0.9:80", &a), ==, 0);
 	g_assert_cmpint(backends_add(&cgi_backends, "cgi", &a, 1, 1), ==, 0);
-	g_test_add_func("/meet/seeds", test_meet);
-	g_test_add_func("/meet/owned", test_owned);
-	return (g_test_run());
+	return (tests_run());
 }

@@ -1,9 +1,9 @@
 /* t/unit/server/mime.c -- the media type of a file name: assigned suffixes, the table of the
  * system, the built-in one. */
-#include <glib.h>
 #include <glib/gstdio.h>
 #include "base/must.h"
 #include "server/config/check/mime.h"
+#include "t/unit/test.h"
 
 static struct mime *
 make(struct conf_pair *pairs, size_t n, const char *types_file)
@@ -42,8 +42,7 @@ types_file(const char *content)
 	return (path);
 }
 
-static void
-assigned_suffixes(void)
+TEST("/mime/assigned-suffixes-first-match-wins")
 {
 	struct conf_pair p[] = {
 		{ .key = TEXT(".tar.gz"), .value = TEXT("application/x-tgz") },
@@ -62,8 +61,7 @@ assigned_suffixes(void)
 	mime_free(m);
 }
 
-static void
-assigned_default(void)
+TEST("/mime/empty-suffix-is-the-default")
 {
 	struct conf_pair p[] = {
 		{ .key = TEXT(""), .value = TEXT("text/x-default") },
@@ -77,8 +75,7 @@ assigned_default(void)
 	mime_free(m);
 }
 
-static void
-system_file(void)
+TEST("/mime/system-table-by-last-extension")
 {
 	char *path = types_file("# comment\n"
 				"text/html\t\t\thtml htm\r\n"
@@ -107,8 +104,7 @@ system_file(void)
 	g_free(path);
 }
 
-static void
-without_system_file(void)
+TEST("/mime/built-in-table-without-system-file")
 {
 	struct mime *m = make(NULL, 0, "/nonexistent/mime.types");
 
@@ -120,8 +116,7 @@ without_system_file(void)
 	mime_free(m);
 }
 
-static void
-refused_values(void)
+TEST("/mime/types-that-would-split-a-head-are-refused")
 {
 	struct conf_pair split = { .key = TEXT(".x"), .value = TEXT("text/plain\r\nX-Evil: 1") };
 	struct conf_pair empty = { .key = TEXT(".x"), .value = TEXT("") };
@@ -132,16 +127,4 @@ refused_values(void)
 	g_assert_null(mime_new(&(struct conf_map){ 1, &empty }, TEXT_NONE, err, sizeof(err)));
 	g_assert_nonnull(strstr(err, "is empty"));
 	mime_free(NULL);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/mime/assigned-suffixes-first-match-wins", assigned_suffixes);
-	g_test_add_func("/mime/empty-suffix-is-the-default", assigned_default);
-	g_test_add_func("/mime/system-table-by-last-extension", system_file);
-	g_test_add_func("/mime/built-in-table-without-system-file", without_system_file);
-	g_test_add_func("/mime/types-that-would-split-a-head-are-refused", refused_values);
-	return (g_test_run());
 }

@@ -4,13 +4,13 @@
  * leaks, and the next client gets its file.  The linker gives malloc() and the like of the server,
  * not those of the libraries, to the functions here (--wrap in the Makefile).
  */
-#include <glib.h>
 #include <stdbool.h>
 
 static void short_of_memory(bool on);
 #define SERVER_WORKS(on) short_of_memory(on)
 #include "t/fuzz/connection.h"
 #include "t/fuzz/connection_seeds.h"
+#include "t/unit/test.h"
 
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
@@ -128,5 +128,5 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_data_func("/no-memory/once", NULL, test_each);
 	g_test_add_data_func("/no-memory/from-then-on", "", test_each);
-	return (g_test_run());
+	return (tests_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/server/options.c -- the command line of accel-server: letters, long names, mistakes. */
-#include <glib.h>
 #include <sysexits.h>
 #include "base/must.h"
 #include "server/options.h"
+#include "t/unit/test.h"
 
 static int
 parse(struct options *o, const char *line)
@@ -14,8 +14,7 @@ parse(struct options *o, const char *line)
 	return (res);
 }
 
-static void
-letters(void)
+TEST("/options/letters")
 {
 	struct options o;
 
@@ -28,8 +27,7 @@ letters(void)
 	g_assert_true(o.version && o.features);
 }
 
-static void
-long_names(void)
+TEST("/options/long-names")
 {
 	struct options o;
 
@@ -42,8 +40,7 @@ long_names(void)
 	g_assert_true(o.version && o.features);
 }
 
-static void
-how_much_is_tested(void)
+TEST("/options/how-much-is-tested")
 {
 	static const struct {
 		const char *line;
@@ -65,8 +62,7 @@ how_much_is_tested(void)
 	}
 }
 
-static void
-manual_pages(void)
+TEST("/options/manual-pages")
 {
 	struct options o;
 
@@ -78,8 +74,7 @@ manual_pages(void)
 	g_assert_cmpint(o.manual, ==, MANUAL_PROGRAM);
 }
 
-static void
-mistakes(void)
+TEST("/options/mistakes")
 {
 	static const char *const lines[] = { "accel-server -Q", "accel-server --nothing",
 		"accel-server -f", "accel-server file", "accel-server --manual=page",
@@ -91,16 +86,4 @@ mistakes(void)
 		g_assert_cmpint(parse(&o, lines[i]), ==, EX_USAGE);
 		g_assert_null(o.file);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/options/letters", letters);
-	g_test_add_func("/options/long-names", long_names);
-	g_test_add_func("/options/how-much-is-tested", how_much_is_tested);
-	g_test_add_func("/options/manual-pages", manual_pages);
-	g_test_add_func("/options/mistakes", mistakes);
-	return (g_test_run());
 }

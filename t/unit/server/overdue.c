@@ -24,8 +24,7 @@ overdue(void)
 	return (w->base.counters->events.requests_overdue);
 }
 
-static void
-test_forgotten(void)
+TEST("/overdue/a request that nobody ends")
 {
 	struct io_sock *s, *other;
 	struct conn *c;
@@ -51,8 +50,7 @@ test_forgotten(void)
 }
 
 /* An idle connection, an unfinished head, and a client that takes its time are nobody's fault. */
-static void
-test_others_stay(void)
+TEST("/overdue/idle and slow clients stay")
 {
 	struct io_sock *s;
 	unsigned n;
@@ -101,8 +99,7 @@ application_thinks(const char *conf)
 	down();
 }
 
-static void
-test_application_thinks(void)
+TEST("/overdue/an application that thinks")
 {
 	application_thinks(APPLICATION "proxy-core.read-timeout = 200\n");
 	application_thinks(
@@ -110,8 +107,7 @@ test_application_thinks(void)
 }
 
 /* The last connection has closed, and the next one comes before the timer is gone. */
-static void
-test_one_after_the_other(void)
+TEST("/overdue/one connection after the other")
 {
 	up(APPLICATION);
 	client();
@@ -123,8 +119,7 @@ test_one_after_the_other(void)
 }
 
 /* Each byte that it takes of a body that the server has starts its time anew. */
-static void
-test_body_taken_slowly(void)
+TEST("/overdue/an application takes a body slowly")
 {
 	static char body[40000];
 	struct io_sock *s;
@@ -156,16 +151,4 @@ test_body_taken_slowly(void)
 	heard_statuses(s, "504");
 	g_assert_cmpuint(overdue(), ==, 0);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/overdue/a request that nobody ends", test_forgotten);
-	g_test_add_func("/overdue/idle and slow clients stay", test_others_stay);
-	g_test_add_func("/overdue/an application that thinks", test_application_thinks);
-	g_test_add_func("/overdue/one connection after the other", test_one_after_the_other);
-	g_test_add_func("/overdue/an application takes a body slowly", test_body_taken_slowly);
-	return (g_test_run());
 }

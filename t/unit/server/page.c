@@ -1,8 +1,8 @@
 /* t/unit/server/page.c -- error pages: readable, small, self-contained, without markup of
  * clients. */
-#include <glib.h>
 #include "base/buf.h"
 #include "server/reply/page.h"
+#include "t/unit/test.h"
 
 static char *
 page(int status)
@@ -18,8 +18,7 @@ page(int status)
 	return (s);
 }
 
-static void
-names_the_status(void)
+TEST("/page/small-self-contained-and-names-the-status")
 {
 	static const int status[] = { 400, 403, 404, 405, 408, 412, 413, 414, 416, 417, 431, 500,
 		501, 502, 503, 504, 505, 418, 599 };
@@ -39,8 +38,7 @@ names_the_status(void)
 	}
 }
 
-static void
-redirect_links_to_its_target(void)
+TEST("/page/redirect-links-to-its-target")
 {
 	struct buf b;
 	char *s;
@@ -53,13 +51,4 @@ redirect_links_to_its_target(void)
 	g_assert_nonnull(strstr(s, "<b>301</b>"));
 	g_free(s);
 	buf_free(&b);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/page/small-self-contained-and-names-the-status", names_the_status);
-	g_test_add_func("/page/redirect-links-to-its-target", redirect_links_to_its_target);
-	return (g_test_run());
 }

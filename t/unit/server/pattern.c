@@ -1,9 +1,9 @@
 /* t/unit/server/pattern.c -- rules of url.redirect and url.rewrite-*: what each form becomes. */
-#include <glib.h>
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "server/module/pattern.h"
+#include "t/unit/test.h"
 #include "wire/base64url.h"
 #include "wire/urlpath.h"
 
@@ -55,8 +55,7 @@ input_of(const char *subject, struct text cond[MATCH_CAPTURES])
 	    .cond = cond });
 }
 
-static void
-forms(void)
+TEST("/pattern/forms")
 {
 	struct text cond[MATCH_CAPTURES];
 	size_t i, rule;
@@ -79,8 +78,7 @@ forms(void)
 	}
 }
 
-static void
-refused(void)
+TEST("/pattern/refused")
 {
 	static const char *const bad[] = { "${", "${x}", "${20}", "${esc:}", "%{1", "${1x}" };
 	char err[128];
@@ -91,8 +89,7 @@ refused(void)
 	g_assert_null(made("(", "/", err, sizeof(err)));
 }
 
-static void
-decoded_captures(void)
+TEST("/pattern/decoded captures")
 {
 	struct text cond[MATCH_CAPTURES];
 	struct pattern_input in = input_of("/", cond);
@@ -112,8 +109,7 @@ decoded_captures(void)
 }
 
 /* A result of PATTERN_MAX bytes is allowed, one more is not. */
-static void
-longest(void)
+TEST("/pattern/longest")
 {
 	struct text cond[MATCH_CAPTURES];
 	struct pattern_input in = input_of("/", cond);
@@ -134,8 +130,7 @@ longest(void)
 	free(long_text);
 }
 
-static void
-base64url(void)
+TEST("/pattern/base64url")
 {
 	static const char *const rows64[][2] = { { "", "" }, { "f", "Zg" }, { "fo", "Zm8" },
 		{ "foo", "Zm9v" }, { "foob", "Zm9vYg" }, { "\xfb\xff", "-_8" } };
@@ -154,8 +149,7 @@ base64url(void)
 	g_assert_cmpuint(base64url_decode(TEXT("Zg+/"), dst), ==, 0);
 }
 
-static void
-steps(void)
+TEST("/pattern/steps")
 {
 	static const char *const paths[][2] = { { "/", "/" }, { "//a///b//", "/a/b/" },
 		{ "/a/./b/../c", "/a/c" }, { "/a/..", "/" }, { "/a/.", "/a/" },
@@ -168,17 +162,4 @@ steps(void)
 		n = urlpath_drop_steps(dst, strlen(dst));
 		g_assert_cmpmem(dst, n, paths[i][1], strlen(paths[i][1]));
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pattern/forms", forms);
-	g_test_add_func("/pattern/refused", refused);
-	g_test_add_func("/pattern/decoded captures", decoded_captures);
-	g_test_add_func("/pattern/longest", longest);
-	g_test_add_func("/pattern/base64url", base64url);
-	g_test_add_func("/pattern/steps", steps);
-	return (g_test_run());
 }

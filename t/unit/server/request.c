@@ -6,8 +6,7 @@
 #define ZEROED offsetof(struct request, zeroed)
 
 /* Whatever a module leaves in a field of one request. */
-static void
-test_reset(void)
+TEST("/request/reset")
 {
 	struct request *r;
 	size_t i, end = offsetof(struct request, slots) + SLOT_BYTES(request_slots), left = 0;
@@ -27,12 +26,4 @@ test_reset(void)
 	g_assert_cmpuint(left, ==, 0);
 	worker_request_back(r);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/request/reset", test_reset);
-	return (g_test_run());
 }

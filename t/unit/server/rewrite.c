@@ -1,8 +1,8 @@
 /* t/unit/server/rewrite.c -- values rewritten by proxy-core.rewrite-*. */
-#include <glib.h>
 
 #include "base/must.h"
 #include "server/config/check/rewrite.h"
+#include "t/unit/test.h"
 
 struct row {
 	const char *regex, *replacement, *name, *value, *want;
@@ -28,8 +28,7 @@ map_of(struct conf_pair *outer, struct conf_map *rule, struct conf_pair *inner, 
 	return ((struct conf_map){ 1, outer });
 }
 
-static void
-values(void)
+TEST("/rewrite/values")
 {
 	size_t i;
 
@@ -51,8 +50,7 @@ values(void)
 	}
 }
 
-static void
-refused(void)
+TEST("/rewrite/refused")
 {
 	const struct row bad = { "(", "x", NULL, NULL, NULL };
 	struct conf_pair outer, inner;
@@ -66,8 +64,7 @@ refused(void)
 	g_assert_nonnull(strstr(err, "exactly one"));
 }
 
-static void
-absent(void)
+TEST("/rewrite/absent")
 {
 	struct arena arena;
 	struct text got;
@@ -76,14 +73,4 @@ absent(void)
 	got = rewrite_value(NULL, text_of("X-Type"), text_of("as it is"), &arena);
 	g_assert_cmpmem(got.p, got.n, "as it is", 8);
 	arena_reset(&arena);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/rewrite/values", values);
-	g_test_add_func("/rewrite/refused", refused);
-	g_test_add_func("/rewrite/absent", absent);
-	return (g_test_run());
 }

@@ -1,10 +1,10 @@
 /* t/unit/server/running.c -- running requests of several workers: one that does not answer is
  * named, one that ends answers nothing, a late answer is freed. */
-#include <glib.h>
 
 #include "io/loop/sim.h"
 #include "server/status/running.h"
 #include "server/status/worker_counters.h"
+#include "t/unit/test.h"
 
 static struct counters_list all;
 static struct worker_counters *w[3];
@@ -57,8 +57,7 @@ answer(size_t i)
 	g_assert_false(w[i]->desk.asked);
 }
 
-static void
-test_all_answer(void)
+TEST("/running/all_answer")
 {
 	struct running_query *q, *other;
 	struct running r;
@@ -83,8 +82,7 @@ test_all_answer(void)
 	tear_down();
 }
 
-static void
-test_silent(void)
+TEST("/running/silent")
 {
 	struct running_query *q;
 	struct running r;
@@ -107,13 +105,4 @@ test_silent(void)
 	running_free(&r);
 	answer(2); /* too late: frees the query */
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/running/all_answer", test_all_answer);
-	g_test_add_func("/running/silent", test_silent);
-	return (g_test_run());
 }

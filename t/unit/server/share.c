@@ -1,6 +1,6 @@
 /* t/unit/server/share.c -- how much of a shared resource one client may hold. */
-#include <glib.h>
 #include "server/process/share.h"
+#include "t/unit/test.h"
 
 static struct share s;
 
@@ -14,8 +14,7 @@ take_all(uint32_t client, uint64_t limit)
 	return (n);
 }
 
-static void
-test_halves(void)
+TEST("/share/halves")
 {
 	g_assert_cmpuint(take_all(1, 1000), ==, 500);
 	g_assert_cmpuint(take_all(2, 1000), ==, 250); /* half of what the first one left */
@@ -29,8 +28,7 @@ test_halves(void)
 	g_assert_cmpuint(s.used, ==, 0);
 }
 
-static void
-test_limits(void)
+TEST("/share/limits")
 {
 	g_assert_false(share_take(&s, 1, 1, 0));
 	g_assert_true(share_take(&s, 1, 0, 0));
@@ -40,13 +38,4 @@ test_limits(void)
 	g_assert_false(share_take(&s, 1, 1, 100)); /* the limit became smaller */
 	share_give(&s, 1, 500);
 	g_assert_cmpuint(s.used, ==, 0);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/share/halves", test_halves);
-	g_test_add_func("/share/limits", test_limits);
-	return (g_test_run());
 }

@@ -9,7 +9,6 @@
 #define SIMWORKER_H
 
 #include <errno.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include "base/clock.h"
@@ -20,6 +19,7 @@
 #include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/worker/worker.h"
+#include "t/unit/test.h"
 
 #define HOST         "Host: a\r\n"
 #define GET(path)    "GET " path " HTTP/1.1\r\n" HOST "\r\n"

@@ -5,8 +5,7 @@
 
 /* ---- counters_list */
 
-static void
-counters_are_handed_on(void)
+TEST("/status/counters-are-handed-on")
 {
 	struct counters_list all;
 	struct worker_counters *a, *b;
@@ -47,8 +46,7 @@ phases_are(const char *want)
 	g_string_free(got, TRUE);
 }
 
-static void
-phases(void)
+TEST("/status/phases")
 {
 	struct io_sock *s, *t;
 
@@ -79,8 +77,7 @@ phases(void)
 	down();
 }
 
-static void
-phases_of_a_stopped_worker(void)
+TEST("/status/phases-of-a-stopped-worker")
 {
 	up("");
 	say(client(), GET("/a"));
@@ -102,8 +99,7 @@ stage_count(enum stage stage)
 	return (histogram_count(&w->base.counters->stage[stage]));
 }
 
-static void
-stages_of_cold_requests(void)
+TEST("/status/stages-of-cold-requests")
 {
 	struct io_sock *s;
 
@@ -254,8 +250,7 @@ has(const char *all, const char *part)
 	g_assert_nonnull(strstr(all, part));
 }
 
-static void
-automatic(void)
+TEST("/status/auto")
 {
 	char *s = written(status_auto);
 
@@ -265,8 +260,7 @@ automatic(void)
 	g_free(s);
 }
 
-static void
-statistics(void)
+TEST("/status/statistics")
 {
 	char *s = written(status_statistics), **line = g_strsplit(s, "\n", 0);
 	unsigned i, n = g_strv_length(line);
@@ -304,8 +298,7 @@ statistics(void)
 	g_free(s);
 }
 
-static void
-json(void)
+TEST("/status/json")
 {
 	char *s = written(status_json);
 
@@ -340,8 +333,7 @@ json(void)
 	g_free(s);
 }
 
-static void
-metrics(void)
+TEST("/status/metrics")
 {
 	char *s = written(status_metrics);
 
@@ -409,8 +401,7 @@ metrics(void)
 	g_free(s);
 }
 
-static void
-html(void)
+TEST("/status/html")
 {
 	char *s = written(status_html);
 
@@ -444,8 +435,7 @@ html(void)
 }
 
 /* The places of values on the page, in their order. */
-static void
-html_values(void)
+TEST("/status/html-values")
 {
 	static const char *const row[] = {
 		"stages/stat/count stages/stat/p50_ns stages/stat/p99_ns stages/stat/max_ns ",
@@ -478,8 +468,7 @@ html_values(void)
 }
 
 /* A client sends any name; the table takes the first HOSTS_MAX of a configuration. */
-static void
-hosts(void)
+TEST("/status/hosts")
 {
 	static struct hosts h;
 	char name[32];
@@ -498,22 +487,4 @@ hosts(void)
 	g_assert_cmpuint(hosts_find(&h, TEXT("")), ==, HOSTS_MAX);
 	g_assert_cmpuint(hosts_find(&h, TEXT("[::1]:80")), ==, HOSTS_MAX);
 	hosts_free(&h);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/status/counters-are-handed-on", counters_are_handed_on);
-	g_test_add_func("/status/phases", phases);
-	g_test_add_func("/status/phases-of-a-stopped-worker", phases_of_a_stopped_worker);
-	g_test_add_func("/status/stages-of-cold-requests", stages_of_cold_requests);
-	g_test_add_func("/status/auto", automatic);
-	g_test_add_func("/status/statistics", statistics);
-	g_test_add_func("/status/json", json);
-	g_test_add_func("/status/metrics", metrics);
-	g_test_add_func("/status/html", html);
-	g_test_add_func("/status/hosts", hosts);
-	g_test_add_func("/status/html-values", html_values);
-	return (g_test_run());
 }
