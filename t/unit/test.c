@@ -1,4 +1,5 @@
 /* t/unit/test.c -- the tests of a program, and the main() of one that needs no more. */
+#define RUNS_TESTS
 #include "t/unit/test.h"
 
 static struct unit_test *tests;

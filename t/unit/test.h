@@ -20,6 +20,10 @@ int tests_run(void);    /* after g_test_init() */
 void tests_begin(void); /* before the first test; a program may define these two */
 void tests_end(void);
 
+#ifndef RUNS_TESTS
+#pragma GCC poison g_test_run /* would leave out every TEST() */
+#endif
+
 #define TEST(path)          TEST_AT(path, __LINE__)
 #define TEST_AT(path, line) TEST_OF(path, line, G_PASTE(test_, line), G_PASTE(add_, line))
 #define TEST_OF(path, line, name, add)                                     \
