@@ -17,8 +17,7 @@ begins with the head in CGI style. Without notes in the protocol C<err> does not
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 ();
 use File::Temp ();
 use IO::Select ();
@@ -41,8 +40,7 @@ sub socket { return "$_[0]{dir}/app.sock" }
 sub file   { my ($self, $name) = @_; return "$self->{dir}/$name" }
 
 # The socket to listen on; a test of other sockets overrides it.
-sub listen {
-	my ($self) = @_;
+sub listen ($self) {
 	unlink $self->socket;
 	return IO::Socket::UNIX->new(Local => $self->socket, Listen => 128) // die "listen: $!";
 }
@@ -69,8 +67,7 @@ sub up {
 	POSIX::_exit(0);
 }
 
-sub down {
-	my ($self) = @_;
+sub down ($self) {
 	my $pid = delete $self->{pid} or return;
 	kill 'KILL', -$pid;
 	kill 'KILL', $pid;

@@ -19,8 +19,7 @@ undef when none comes in C<PATIENCE> seconds. C<waits> is true if a connection w
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use IO::Select ();
 use IO::Socket::UNIX ();
@@ -39,8 +38,7 @@ sub socket { return "$_[0]{dir}/sock" }
 
 sub waits { my ($self, $seconds) = @_; return IO::Select->new($self->{listen})->can_read($seconds // 0) ? 1 : 0 }
 
-sub accept {
-	my ($self) = @_;
+sub accept ($self) {
 	return undef if !$self->waits(Test::Util::PATIENCE);
 	return Test::Http::Conn->over(scalar $self->{listen}->accept);
 }

@@ -7,8 +7,7 @@ package Test::Fcgi;
 #   is $r->{status}, 200;                               # also header (a hash), body, head, bytes
 #   my $c = $app->connect;  $c->send(begin(1, keep => 1), params(1, A => 'b'));  $c->reply;
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter 'import';
 use File::Temp ();
 use IO::Select;
@@ -92,15 +91,13 @@ sub start {
 }
 
 # spawn-fcgi listens before the program runs.  An answer proves that the program runs.
-sub _ready {
-	my ($self) = @_;
+sub _ready ($self) {
 	my $c = $self->connect;
 	$c->send(record(T_GET_VALUES, 0, ''));
 	$c->record;                     # undef if it refuses this client
 }
 
-sub _exec {
-	my ($self, $how, @options) = @_;
+sub _exec ($self, $how, @options) {
 	delete @ENV{qw(FCGI_STAT_THREADS PHP_FCGI_CHILDREN FCGI_WEB_SERVER_ADDRS LISTEN_FDS LISTEN_PID)};
 	$ENV{$_} = $how->{env}{$_} for keys %{ $how->{env} || {} };
 	open STDERR, '>', $self->{log} or POSIX::_exit(126);
@@ -137,8 +134,7 @@ sub connect {
 	return Test::Fcgi::Conn->new($sock);
 }
 
-sub ask {
-	my ($self, @pairs) = @_;
+sub ask ($self, @pairs) {
 	my $c = $self->connect;
 	$c->send(request(1, 0, @pairs));
 	return $c->reply;
@@ -148,8 +144,7 @@ sub get { my ($self, $path) = @_; return $self->ask(REQUEST_METHOD => 'GET', SCR
 
 # Clients share kept connections, as in the pool of a web server.  Each asks again after its answer.  drive(conns => 20, clients => 200, requests => 10000, paths => [[path, status]...])
 # Returns {answered, errors => [...], seconds}.
-sub drive {
-	my ($self, %arg) = @_;
+sub drive ($self, %arg) {
 	my @conns = map { $self->connect } 1 .. $arg{conns};
 	my $select = IO::Select->new(map { $_->{sock} } @conns);
 	my %conn = map { fileno $_->{sock} => $_ } @conns;
@@ -184,8 +179,7 @@ sub drive {
 }
 
 # Names of its threads that open files.
-sub threads {
-	my ($self) = @_;
+sub threads ($self) {
 	my @names;
 	for my $file (glob "/proc/$self->{pid}/task/*/comm") {
 		open my $h, '<', $file or next;
@@ -198,8 +192,7 @@ sub threads {
 sub tasks { my ($self) = @_; my @t = glob "/proc/$self->{pid}/task/*"; return scalar @t }
 
 # Without the warning of every start without --root (t/accel/start.t tests it).
-sub log_text {
-	my ($self) = @_;
+sub log_text ($self) {
 	return slurp($self->{log}) =~ s/^ts=\S+ level=warn ev=root\.none .*\n//mr;
 }
 
@@ -216,8 +209,7 @@ sub stop {
 	return $self->{status} = finish($self->{pid}, $limit);
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return if $self->{owner} != $$;
 	local ($?, $!);
 	if ($running{ $self->{pid} } && !defined $self->stop('TERM', 10)) {
@@ -246,8 +238,7 @@ sub new {
 	return bless { sock => $sock, buf => '', eof => 0 }, $class;
 }
 
-sub send {
-	my ($self, @bytes) = @_;
+sub send ($self, @bytes) {
 	local $SIG{PIPE} = 'IGNORE';
 	my $all = join '', @bytes;
 	my $at = 0;
@@ -295,8 +286,7 @@ sub reply {
 	return undef;
 }
 
-sub _parse {
-	my ($r) = @_;
+sub _parse ($r) {
 	($r->{head}, $r->{body}) = split /\r\n\r\n/, $r->{bytes}, 2;
 	for my $line (split /\r\n/, $r->{head} // '') {
 		my ($name, $value) = split /: /, $line, 2;
@@ -308,8 +298,7 @@ sub _parse {
 }
 
 # True when the other side ends the connection.
-sub closed {
-	my ($self, $limit) = @_;
+sub closed ($self, $limit = undef) {
 	my $end = time + ($limit // $Test::Fcgi::patience);
 	while (!$self->{eof} && time < $end) { $self->more($end - time) }
 	return $self->{eof};

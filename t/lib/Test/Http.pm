@@ -12,8 +12,7 @@ Test::Http - HTTP/1.1 from the client's side
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter 'import';
 use Test::Util ();
 
@@ -128,8 +127,7 @@ sub chunks {
 	}
 }
 
-sub _wait {
-	my ($self, $write, $end) = @_;
+sub _wait ($self, $write, $end) {
 	my $left = $end - time;
 	return 0 if $left <= 0;
 	my $bits = '';
@@ -180,8 +178,7 @@ sub take {
 	return substr $self->{in}, 0, $n, '';
 }
 
-sub rest {
-	my ($self, $seconds) = @_;
+sub rest ($self, $seconds = undef) {
 	my $end = time + ($seconds // Test::Util::PATIENCE);
 	1 while $self->_more($end);
 	return substr $self->{in}, 0, length $self->{in}, '';
@@ -200,8 +197,7 @@ sub sip {
 }
 
 # True when the server closes without sending another byte.
-sub closed {
-	my ($self, $seconds) = @_;
+sub closed ($self, $seconds = undef) {
 	return 0 if length $self->{in} || $self->_more(time + ($seconds // Test::Util::PATIENCE));
 	return $self->{eof};
 }
@@ -212,24 +208,21 @@ sub silent { my ($self) = @_; return !length $self->{in} && !$self->_wait(0, tim
 sub finish { my ($self) = @_; shutdown $self->{sock}, 1; return }
 
 # Ends the connection with a reset, as a crashed client does.
-sub abort {
-	my ($self) = @_;
+sub abort ($self) {
 	setsockopt $self->{sock}, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0);
 	close $self->{sock};
 	return;
 }
 
 # Bytes up to and including the mark; undef if the stream ends before.
-sub up_to {
-	my ($self, $mark, $end) = @_;
+sub up_to ($self, $mark, $end) {
 	my $at;
 	while (($at = index $self->{in}, $mark) < 0) { $self->_more($end) or return undef }
 	return substr $self->{in}, 0, $at + length $mark, '';
 }
 
 # The next reply, as parse() returns it.  HEAD has no body.  undef without a head; {cut} is true if the body is too short.
-sub reply {
-	my ($self, $method) = @_;
+sub reply ($self, $method = undef) {
 	my $end = time + Test::Util::PATIENCE;
 	my $head = $self->up_to("\r\n\r\n", $end) // return undef;
 	my $r = Test::Http::parse($head);

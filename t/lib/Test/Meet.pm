@@ -21,8 +21,7 @@ after those. After a failure the server is started anew.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();
 use IO::Select ();
@@ -42,8 +41,7 @@ use constant GROUP => 8;
 our $VICTIM = '127.0.0.9';
 our @OTHERS = map { "127.0.0.$_" } 66 .. 69;
 
-sub new {
-	my ($class, %arg) = @_;
+sub new ($class, %arg) {
 	return bless { jobs => 1, stuck => sanitized() ? 40 : 20, wrong => {}, met => {}, requests => 0, done => 0, %arg }, $class;
 }
 
@@ -52,8 +50,7 @@ sub new {
 sub group_of { my ($seed) = @_; return int(($seed - 1) / GROUP) }
 
 # Runs these seeds, each after those before it in its group.  Stops early at the time `until`, if that is set.  Returns { seed => [wrong, ...] }.
-sub seeds {
-	my ($self, @seeds) = @_;
+sub seeds ($self, @seeds) {
 	my (%of, @kid);
 	push @{ $of{ group_of($_) } }, $_ for @seeds;
 	my @groups = sort { $a <=> $b } keys %of;
@@ -94,8 +91,7 @@ sub _take {
 
 sub _tell { my (%r) = @_; print STDOUT JSON::PP::encode_json(\%r), "\n"; STDOUT->flush }
 
-sub _job {
-	my ($self, @groups) = @_;
+sub _job ($self, @groups) {
 	$SIG{$_} = sub { POSIX::_exit(1) } for qw(INT TERM HUP);
 	$self->{dir} = my $dir = File::Temp->newdir('accel-meet-XXXXXX', TMPDIR => 1);
 	chmod 0755, "$dir";
@@ -142,15 +138,13 @@ sub _group {
 	unlink glob "$self->{dir}/www/cold/*";
 }
 
-sub _start {
-	my ($self) = @_;
+sub _start ($self) {
 	my $srv = $self->{server} = Test::Server->start(dir => "$self->{dir}/www", conf => $self->{conf}{text});
 	$self->{fds} = eventually(sub { defined $srv->wait_exit(0) || $srv->fetch('/status?auto')->{status} == 200 }) && $srv->descriptors;
 }
 
 # Why the server ended, or ''.
-sub _died {
-	my ($self) = @_;
+sub _died ($self) {
 	my $srv = $self->{server};
 	# a process that dies under a sanitizer takes a while to write its report
 	return '' unless defined $srv->wait_exit(0) || $srv->log =~ /Sanitizer|ev=must/;
@@ -162,8 +156,7 @@ sub _died {
 }
 
 # What is left behind is wrong.
-sub _end {
-	my ($self) = @_;
+sub _end ($self) {
 	my $srv = delete $self->{server};
 	if (defined $srv->wait_exit(0)) {
 		$srv->{unchecked} = $srv->{stopped} = 1;        # said by _died()
@@ -178,8 +171,7 @@ sub _end {
 }
 
 # Busy things on the status page, and open descriptors.
-sub _left {
-	my ($self, $srv) = @_;
+sub _left ($self, $srv) {
 	my $s = eval { JSON::PP::decode_json($srv->fetch('/status?json')->{body}) } or return 'no status page';
 	my $spool = $s->{counters}{'server.spool.files-opened'} - $s->{counters}{'server.spool.files-closed'};
 	my $busy = 0;
@@ -192,8 +184,7 @@ sub _left {
 	    $fds > 2 ? "$fds descriptors" : ();
 }
 
-sub _journal {
-	my ($self) = @_;
+sub _journal ($self) {
 	my $fh = $self->{journal};
 	seek $fh, 0, 1;
 	return map { chomp; $self->{model}->journal($_) } <$fh>;
@@ -201,15 +192,13 @@ sub _journal {
 
 # ---------------------------------------------------------------- a seed
 
-sub _train {
-	my ($self, $dice, $name) = @_;
+sub _train ($self, $dice, $name) {
 	my @train = map { $self->{model}->request($dice, "$name.$_") } 1 .. $dice->weigh(1 => 1, 2 => 2, 3 => 3, 4 => 2, 6 => 2);
 	return \@train;
 }
 
 # Bytes cut at random places, with a pause between.
-sub _split {
-	my ($dice, @pieces) = @_;
+sub _split ($dice, @pieces) {
 	my @out;
 	for my $p (@pieces) {
 		my $bytes = $p->{bytes};
@@ -223,8 +212,7 @@ sub _split {
 }
 
 # Neighbours without a gate leave in one segment.
-sub _join {
-	my (@pieces) = @_;
+sub _join (@pieces) {
 	my @out;
 	for my $p (@pieces) {
 		if (@out && !defined $p->{start}) { $out[-1]{bytes} .= $p->{bytes} }
@@ -233,8 +221,7 @@ sub _join {
 	return @out;
 }
 
-sub _client {
-	my ($self, $dice, $name) = @_;
+sub _client ($self, $dice, $name) {
 	my $train = $self->_train($dice, $name);
 	my $ends = $dice->chance(60);
 	my $pace = $dice->weigh(one => 7, split => 3, each => 2, lockstep => 2);
@@ -256,8 +243,7 @@ sub _client {
 }
 
 # One after the other, each answered exactly.
-sub _victim {
-	my ($self, $dice, $name) = @_;
+sub _victim ($self, $dice, $name) {
 	my @train;
 	for my $i (1 .. 4) {
 		my %q = (id => "$name.$i", handler => 'victim', method => 'GET', kind => 'none', body => '', lines => [], bytes => '');
@@ -275,8 +261,7 @@ sub _victim {
 }
 
 # Runs it: the number of requests, and what is wrong.
-sub _scene {
-	my ($self, $seed) = @_;
+sub _scene ($self, $seed) {
 	my $dice = Test::Meet::Dice->new($seed);
 	my @client = map { $self->_client($dice, "s$seed.c$_") } 1 .. $dice->weigh(1 => 3, 2 => 3, 3 => 2);
 	my $victim = $self->_victim($dice, "s$seed.v");
@@ -290,8 +275,7 @@ sub _scene {
 }
 
 # To standard error: what was configured, sent and answered, and the log.
-sub _show {
-	my ($self, $srv) = @_;
+sub _show ($self, $srv) {
 	print STDERR $self->{conf}{text};
 	for my $c (@{ $self->{clients} }) {
 		print STDERR "\nfrom $c->{from}", (map { " $_=$c->{$_}" } grep { $c->{$_} } qw(leave_out leave_in reset half slow ends stuck)), "\n";
@@ -307,8 +291,7 @@ sub _show {
 # ---------------------------------------------------------------- the pairs
 
 # Features that meet: those of a request, of its connection, of the configuration, and what the request before it was.
-sub _meet {
-	my ($self, $pace, $fate, $train) = @_;
+sub _meet ($self, $pace, $fate, $train) {
 	my $before = 'none';
 	for my $q (@$train) {
 		my @facts = (@{ $self->{conf}{facts} }, $pace, $fate, "behind=$before", @{ $q->{facts} });
@@ -320,8 +303,7 @@ sub _meet {
 }
 
 # A table by kinds of features: of this many pairs of values that occur, how many have met.
-sub pairs {
-	my ($self) = @_;
+sub pairs ($self) {
 	my (%values, %met, @kinds);
 	for (keys %{ $self->{met} }) {
 		my ($one, $other) = map { [split /=/, $_, 2] } split / /;

@@ -32,8 +32,7 @@ C<kill> or C<EPERM>, runs it under the system calls that its unit allows (Test::
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use File::Temp ();
@@ -138,8 +137,7 @@ sub upgraded_to {
 sub is_gone { my ($pid) = @_; return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [^ZX]/s }
 
 # The process with this name among the children of the server, and theirs: accel-guardian or accel-helper.
-sub process {
-	my ($self, $name, @of) = @_;
+sub process ($self, $name, @of) {
 	my @child = map { split ' ', slurp("/proc/$_/task/$_/children") } @of ? @of : $self->{pid};
 	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" && !is_gone($_) } @child;
 	$found //= $self->process($name, @child) if @child;
@@ -147,8 +145,7 @@ sub process {
 }
 
 # Those of a guardian that was killed are children of init.
-sub _orphan {
-	my ($self, $name) = @_;
+sub _orphan ($self, $name) {
 	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" && index(slurp("/proc/$_/cmdline"), "\0$self->{run}/server.conf\0") >= 0 && !is_gone($_) }
 		map { m{(\d+)$} } glob '/proc/[0-9]*';
 	return $found;
@@ -157,8 +154,7 @@ sub _orphan {
 sub helper { my ($self) = @_; return $self->process('accel-helper') }
 
 # Both at once: a helper that runs would fork the next guardian.
-sub kill_helper_and_guardian {
-	my ($self) = @_;
+sub kill_helper_and_guardian ($self) {
 	my @both = ($self->helper, $self->process('accel-guardian'));
 	kill STOP => $both[0];
 	kill KILL => $_ for reverse @both;
@@ -168,8 +164,7 @@ sub kill_helper_and_guardian {
 sub signal { my ($self, $sig) = @_; return kill $sig, $self->{pid} }
 
 # Waits for the process to end: its wait status, or undef when it still runs at the deadline.
-sub wait_exit {
-	my ($self, $seconds) = @_;
+sub wait_exit ($self, $seconds = undef) {
 	return $self->{status} if defined $self->{status};
 	my $end = time + ($seconds // PATIENCE);
 	return _wait_orphan($self, $seconds) if $self->{orphan};
@@ -194,8 +189,7 @@ sub _wait_orphan {
 }
 
 # TERM (or another signal) and the wait for it: (wait status or undef, seconds it took).
-sub term {
-	my ($self, $sig) = @_;
+sub term ($self, $sig = undef) {
 	my $t = time;
 	$self->signal($sig // 'TERM') unless defined $self->{status};
 	return ($self->wait_exit, time - $t);
@@ -218,8 +212,7 @@ sub stop {
 	return '';
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return if $$ != ($self->{owner} // 0) || !$self->{pid};
 	local ($?, $!, $@);
 	my $wrong = $self->stop or return;
@@ -267,15 +260,13 @@ sub sparse {
 }
 
 # Waits until these new files have settled, so that the server gives them strong tags.
-sub settle {
-	my ($self, @name) = @_;
+sub settle ($self, @name) {
 	for my $path (map { $self->path($_) } @name) {
 		eventually(sub { time - (Time::HiRes::stat($path))[10] > 0.05 }) or die "$path is of the future\n";
 	}
 }
 
-sub log {
-	my ($self, $name) = @_;
+sub log ($self, $name = undef) {
 	return slurp("$self->{run}/$name") if defined $name;
 	return slurp("$self->{run}/error.log") . slurp("$self->{run}/stderr");
 }
@@ -304,8 +295,7 @@ sub cpu {       # seconds of CPU it has used
 
 sub rss { my ($self) = @_; return Test::Util::rss($self->{pid}) }       # MiB
 
-sub descriptors {
-	my ($self) = @_;
+sub descriptors ($self) {
 	opendir my $dh, "/proc/$self->{pid}/fd" or return 0;
 	return scalar grep { !/^\./ } readdir $dh;
 }
@@ -320,8 +310,7 @@ sub proxy_block {
 
 # ---------------------------------------------------------------- requests
 
-sub connect {
-	my ($self, %opt) = @_;
+sub connect ($self, %opt) {
 	return Test::Http::Conn->new($self->{port}, %opt);
 }
 

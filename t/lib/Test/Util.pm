@@ -12,8 +12,7 @@ Test::Util - files, waiting, and where the programs are, for all tests
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter 'import';
 use File::Basename ();
 use File::Temp ();

@@ -18,8 +18,7 @@ message, whose fragments are joined; nothing at the end of the stream. C<accept_
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::SHA ();
 use Exporter 'import';
 use MIME::Base64 ();
@@ -54,7 +53,7 @@ sub bytes {
 	my $n = length $payload;
 	my $length = $n < 126 ? pack 'C', 0x80 | $n : $n < 65536 ? pack 'Cn', 0xfe, $n : pack 'CQ>', 0xff, $n;
 	my $mask = "\x12\x34\x56\x78";
-	return pack('C', 0x80 | $opcode) . $length . $mask . ($payload ^ substr $mask x ($n / 4 + 1), 0, $n);
+	return pack('C', 0x80 | $opcode) . $length . $mask . ($payload ^. substr $mask x ($n / 4 + 1), 0, $n);
 }
 
 sub frame { my ($self, @frame) = @_; return $self->{c}->send(bytes(@frame)) }

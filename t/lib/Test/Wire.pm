@@ -25,8 +25,7 @@ protocol has such bytes; for HTTP its first line is made of C<Status>.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Fcgi::Codec ();
 
 our @PROTOCOLS = qw(fastcgi scgi http ajp13 uwsgi);
@@ -55,14 +54,12 @@ sub _body {
 }
 
 # A head in CGI style, with a status line in front of it.
-sub _status_line {
-	my ($raw, $version) = @_;
+sub _status_line ($raw, $version) {
 	my $status = $raw =~ s/^Status: *([^\r\n]*)\r?\n//mi ? $1 : $raw =~ /^Location:/mi ? '302 Found' : '200 OK';
 	return "HTTP/$version $status\r\n$raw";
 }
 
-sub _cgi_head {
-	my (@pairs) = @_;
+sub _cgi_head (@pairs) {
 	my $head = '';
 	while (my ($name, $value) = splice @pairs, 0, 2) { $head .= "$name: $value\r\n" }
 	return "$head\r\n";
@@ -71,8 +68,7 @@ sub _cgi_head {
 sub head { my ($self, $status, @pairs) = @_; return $self->raw_head("Status: $status x\r\n" . _cgi_head(@pairs)) }
 
 # The CGI variables that a request line and fields make.
-sub _env {
-	my ($method, $target, $version, @pairs) = @_;
+sub _env ($method, $target, $version, @pairs) {
 	my ($path, $query) = split /\?/, $target, 2;
 	my %env = (REQUEST_METHOD => $method, REQUEST_URI => $target, SERVER_PROTOCOL => $version, QUERY_STRING => $query // '',
 		SCRIPT_NAME => $path =~ s/%([0-9a-f]{2})/chr hex $1/gier);
@@ -90,8 +86,7 @@ sub _cgi {
 	return { method => $env->{REQUEST_METHOD}, target => $env->{REQUEST_URI}, env => $env, keep => $keep, body => '', whole => 0 };
 }
 
-sub _pairs {
-	my (@all) = @_;
+sub _pairs (@all) {
 	my %env;
 	while (my ($name, $value) = splice @all, 0, 2) {
 		die "$name twice\n" if $name eq '' || exists $env{$name};
@@ -200,8 +195,7 @@ sub raw_head {
 	return Test::Wire::_status_line($raw, '1.1');
 }
 
-sub body {
-	my ($self, $bytes) = @_;
+sub body ($self, $bytes) {
 	return $bytes if !$self->{chunks} || $bytes eq '';
 	return sprintf "%x\r\n%s\r\n", length $bytes, $bytes;
 }
@@ -222,8 +216,7 @@ my @REPLY_HEADER = qw(x Content-Type Content-Language Content-Length Date Last-M
 my @ATTRIBUTE = qw(x CONTEXT SERVLET_PATH REMOTE_USER AUTH_TYPE QUERY_STRING ROUTE SSL_CERT SSL_CIPHER SSL_SESSION x SSL_KEY_SIZE
     SECRET METHOD);
 
-sub _string {
-	my ($at) = @_;
+sub _string ($at) {
 	my $n = unpack 'n', substr $$at, 0, 2, '';
 	return '' if $n == 0xffff;
 	my $s = substr $$at, 0, $n, '';
@@ -231,8 +224,7 @@ sub _string {
 	return $s;
 }
 
-sub _forward {
-	my ($self, $in) = @_;
+sub _forward ($self, $in) {
 	my ($code, $method) = unpack 'CC', substr $in, 0, 2, '';
 	my ($protocol, $uri, $addr, $host, $server) = map { _string(\$in) } 1 .. 5;
 	my ($port, $ssl, $n) = unpack 'nCn', substr $in, 0, 5, '';
@@ -278,8 +270,7 @@ sub _read {
 	return;
 }
 
-sub _piece {
-	my ($self, $in) = @_;
+sub _piece ($self, $in) {
 	my $bytes = length $in ? substr $in, 2, unpack 'n', $in : '';
 	$self->{q}{body} .= $bytes;
 	$self->{q}{got} += length $bytes;

@@ -11,8 +11,7 @@ Test::Fcgi::Codec - FastCGI records as bytes, valid or not
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter 'import';
 
 our @EXPORT_OK = qw(record begin end_request stream params pairs unpair request parse_records
@@ -54,8 +53,7 @@ sub pairs {
 }
 
 # The reverse of pairs(), as a list.
-sub unpair {
-	my ($s) = @_;
+sub unpair ($s) {
 	my @all;
 	while (length $s) {
 		my @n = map { ord $s < 128 ? ord substr $s, 0, 1, '' : unpack('N', substr $s, 0, 4, '') & 0x7fffffff } 1, 2;

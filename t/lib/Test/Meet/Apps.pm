@@ -18,8 +18,7 @@ does what the field X-Auth says.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use IO::Select ();
 use IO::Socket::UNIX ();
@@ -52,8 +51,7 @@ sub start {
 	POSIX::_exit(1);
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return if $$ != $self->{owner} || !$self->{pid};
 	local ($?, $!);
 	kill KILL => $self->{pid};
@@ -66,8 +64,7 @@ sub note { syswrite $journal, join(' ', @_) . "\n" }
 
 my ($reads, %conn);
 
-sub _loop {
-	my ($parent, @listen) = @_;
+sub _loop ($parent, @listen) {
 	my %listens = map { fileno $_->{sock} => $_ } @listen;
 	$reads = IO::Select->new(map { $_->{sock} } @listen);
 	while (getppid == $parent) {
@@ -89,16 +86,14 @@ sub _loop {
 	}
 }
 
-sub _accept {
-	my ($l) = @_;
+sub _accept ($l) {
 	my $new = $l->{sock}->accept or return;
 	$new->blocking(0);
 	$reads->add($new);
 	$conn{ fileno $new } = { sock => $new, protocol => $l->{protocol}, auth => $l->{auth}, wire => Test::Wire->new($l->{protocol}), out => '' };
 }
 
-sub _drop {
-	my ($c) = @_;
+sub _drop ($c) {
 	_journal($c) if $c->{q};
 	$reads->remove($c->{sock});
 	delete $conn{ fileno $c->{sock} };
@@ -143,14 +138,12 @@ sub _go {
 
 # ---------------------------------------------------------------- requests
 
-sub _got {
-	my ($c) = @_;
+sub _got ($c) {
 	my $q = $c->{q};
 	return ($c->{id}, $c->{do}{h} // 0, $q->{method}, length $q->{body}, md5_hex($q->{body}));
 }
 
-sub _journal {
-	my ($c) = @_;
+sub _journal ($c) {
 	return if $c->{noted}++ || $c->{auth};
 	note(_got($c), $c->{q}{whole} ? 'whole' : 'part');
 }
@@ -185,8 +178,7 @@ sub _reply {
 
 sub said { my ($do, @got) = @_; return join(' ', @got) . "\n" . 'x' x ($do->{p} || 0) }
 
-sub _answer {
-	my ($c) = @_;
+sub _answer ($c) {
 	my $a = $c->{do}{a} // '';
 	no strict 'refs';
 	return defined &{"do_$a"} ? &{"do_$a"}($c, $c->{do}) : do_echo($c, $c->{do});

@@ -18,8 +18,7 @@ sent), C<slow> (bytes a read).
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use IO::Socket::INET ();
 use Socket qw(inet_aton INADDR_LOOPBACK IPPROTO_TCP MSG_NOSIGNAL SOL_SOCKET SO_LINGER SO_RCVBUF TCP_NODELAY pack_sockaddr_in);
 use Time::HiRes qw(time);
@@ -40,8 +39,7 @@ sub new {
 # ---------------------------------------------------------------- the loop
 
 # 1: nothing moved for this many seconds.
-sub drive {
-	my ($seconds, @all) = @_;
+sub drive ($seconds, @all) {
 	while (my @open = grep { !$_->{over} } @all) {
 		my ($r, $w, $wait, $now, $last) = ('', '', 1, time, 0);
 		for my $c (@open) {
@@ -68,16 +66,14 @@ sub drive {
 }
 
 # When the next piece goes; undef: when something has come.
-sub _sends_at {
-	my ($self, $now) = @_;
+sub _sends_at ($self, $now) {
 	my $piece = $self->{out}[0] // return;
 	return if defined $piece->{gate} && @{ $self->{replies} } <= $piece->{gate};
 	return if defined $piece->{start} && @{ $self->{replies} } <= $piece->{start} && !$self->{interim};
 	return $piece->{at} //= $now + ($piece->{pause} // 0);
 }
 
-sub _over {
-	my ($self, $reset) = @_;
+sub _over ($self, $reset = undef) {
 	setsockopt $self->{sock}, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0 if $reset;
 	close $self->{sock};
 	$self->{over} = 1;
@@ -87,8 +83,7 @@ sub _over {
 
 sub _leave { my ($self) = @_; $self->{left} = 1; return $self->_over($self->{reset}) }
 
-sub _write {
-	my ($self) = @_;
+sub _write ($self) {
 	my $piece = $self->{out}[0];
 	my $room = defined $self->{leave_out} ? $self->{leave_out} - $self->{sent} : 1 << 30;
 	return $self->_leave if $room <= 0;
@@ -171,15 +166,13 @@ sub _more {
 	return $size == 0 ? $self->_done : 1;
 }
 
-sub _done {
-	my ($self) = @_;
+sub _done ($self) {
 	push @{ $self->{replies} }, delete $self->{reply};
 	return 1;
 }
 
 # The server has closed.
-sub _end {
-	my ($self) = @_;
+sub _end ($self) {
 	my $r = $self->{reply} // return;
 	$r->{body} .= $self->{in};
 	$self->{in} = '';

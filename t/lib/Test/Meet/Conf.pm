@@ -16,8 +16,7 @@ C</rw> in front of a path is rewritten away. C<facts> are the features, for the 
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Server ();
 use Test::Wire ();
 
@@ -29,8 +28,7 @@ use constant {
 my @BACKENDS;
 
 # What answers errors: its path.
-sub _handler {
-	my ($dice, $kind, $word) = @_;
+sub _handler ($dice, $kind, $word) {
 	return '/files/error.html' if $kind eq 'page';
 	return '/files/none.html' if $kind eq 'missing';
 	return "/x.cgi?a=echo&h=$word" if $kind eq 'cgi';

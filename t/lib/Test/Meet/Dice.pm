@@ -6,8 +6,7 @@ Test::Meet::Dice - chance that is the same for a seed on every machine
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 
 # splitmix64 spreads the seed, so that neighbours have nothing in common.
 sub new {
@@ -38,8 +37,7 @@ sub chance { my ($self, $percent) = @_; return $self->n(100) < $percent }
 sub pick   { my ($self, @of) = @_; return $of[$self->n(scalar @of)] }
 
 # pairs of value and weight
-sub weigh {
-	my ($self, @pairs) = @_;
+sub weigh ($self, @pairs) {
 	my $all = 0;
 	$all += $pairs[ 2 * $_ + 1 ] for 0 .. $#pairs / 2;
 	my $n = $self->n($all);

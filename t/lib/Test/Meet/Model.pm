@@ -19,8 +19,7 @@ have passed, a refusal is honest.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use Test::Meet::Conf ();
 use Test::Wire ();
@@ -45,8 +44,7 @@ sub new {
 my $BUILT_IN = qr/\A(?:<!DOCTYPE|<html|<\?xml)/i;
 
 # The server itself refuses with one of these.
-sub _refused {
-	my ($self, $q, @status) = @_;
+sub _refused ($self, $q, @status) {
 	my $conf = $self->{conf};
 	my @want = map { [$_, $BUILT_IN] } @status;
 	# X-Sendfile is dropped, and the reply stays
@@ -64,8 +62,7 @@ sub _refused {
 	return @want;
 }
 
-sub _intercepted {
-	my ($self, $q, @status) = @_;
+sub _intercepted ($self, $q, @status) {
 	return $self->{conf}{intercept} ? $self->_refused($q, @status) : ();
 }
 
@@ -111,8 +108,7 @@ sub _body {
 	return substr "$id " . join('', map { chr(65 + $dice->n(26)) } 1 .. 61) x (1 + $n / 60), 0, $n;
 }
 
-sub _file_request {
-	my ($self, $dice, $q) = @_;
+sub _file_request ($self, $dice, $q) {
 	my $n = $dice->weigh(0 => 4, 1 => 3, 2 => 2, 3 => 1);
 	my $at = $q->{auth} eq 'none' ? '' : '/auth';
 	my $range = $dice->chance(10) && $q->{method} eq 'GET';
@@ -145,8 +141,7 @@ my @CONTROLS = qw(X-Sendfile X-LIGHTTPD-send-file X-Sendfile2 X-Accel-Redirect X
 
 sub _escape { return $_[0] =~ s/([^A-Za-z0-9_.~\/-])/sprintf '%%%02x', ord $1/ger }
 
-sub _app {
-	my ($self, $dice, $q) = @_;
+sub _app ($self, $dice, $q) {
 	my $at = ($q->{auth} eq 'none' ? '' : '/auth') . ($q->{handler} eq 'cgi' ? '/x.cgi' : "/$q->{handler}/");
 	my $act = $dice->weigh(echo => 10, late => 5, open => 3, early => 2, earlyclose => 1, earlybreak => 1, breakhead => 1, reset => 1, garbage => 1, break => 1,
 		status => 2, control => 12, earlycontrol => 3, $q->{slow_done} ? () : (silent => 0.05));
@@ -183,8 +178,7 @@ sub _app {
 	return "$at?$do";
 }
 
-sub _control {
-	my ($self, $dice, $q, $act) = @_;
+sub _control ($self, $dice, $q, $act) {
 	my $name = $dice->pick(@CONTROLS);
 	my $target = $dice->weigh(hot => 2, cold => 3, missing => 5, dir => 2, outside => 2, app => 2);
 	my $n = $dice->weigh(0 => 4, 1 => 3, 2 => 1);
@@ -218,8 +212,7 @@ sub _control {
 }
 
 # A file, a path or an application that a reply names.
-sub _target {
-	my ($self, $q, $target, $n, $redone) = @_;
+sub _target ($self, $q, $target, $n, $redone) {
 	return $self->_file($n) if $target =~ /hot|cold/ && !($redone && $q->{method} eq 'POST');
 	return $self->_refused($q, 405) if $target =~ /hot|cold/;
 	return [200, $self->_echoed($q, 2, 1)] if $target eq 'app';
@@ -229,8 +222,7 @@ sub _target {
 
 # ---------------------------------------------------------------- around it
 
-sub _authorized {
-	my ($self, $q) = @_;
+sub _authorized ($self, $q) {
 	push @{ $q->{lines} }, "X-Auth: $q->{auth}";
 	return if $q->{auth} =~ /grant|late/;
 	$q->{want} = $q->{auth} eq 'deny' ? [[403, "denied $q->{id}\n"], $self->_intercepted($q, 403)] : [$self->_refused($q, 502, 503, 504)];
@@ -240,8 +232,7 @@ sub _authorized {
 }
 
 # What is malformed is never answered as if it were whole; what was answered before it was seen may stand.
-sub _broken_body {
-	my ($self, $dice, $q) = @_;
+sub _broken_body ($self, $dice, $q) {
 	my $act = join ' ', @{ $q->{facts} // [] };
 	my @before = grep { $_->[0] >= 300 || $act =~ /act=early/ || $q->{unseen} } @{ $q->{want} };
 	$q->{want} = [@before, $self->_refused($q, 400)];
@@ -249,8 +240,7 @@ sub _broken_body {
 	delete $q->{must_cut};
 }
 
-sub _chunks {
-	my ($dice, $body) = @_;
+sub _chunks ($dice, $body) {
 	my $out = '';
 	while (length $body) {
 		my $n = 1 + $dice->n($dice->pick(10, 1000, 100_000));
@@ -262,8 +252,7 @@ sub _chunks {
 
 my @BAD = ("ZZ\r\n", "3\r\nabcZZ\r\n0\r\n\r\n", "3\r\nabc\r\nZZ\r\n", "3\r\nabc\r\n-1\r\n", "ffffffffffffffffff\r\n", "3\r\nabc\r\n0\r\nbad trailer\r\n\r\n");
 
-sub _pieces {
-	my ($self, $dice, $q) = @_;
+sub _pieces ($self, $dice, $q) {
 	my @lines = ("$q->{method} $q->{path} HTTP/1.1", 'Host: x', "X-Id: $q->{id}", @{ $q->{lines} });
 	my ($kind, $body) = @$q{qw(kind body)};
 	push @lines, 'Content-Length: ' . length $body if $kind =~ /^(?:length|expect)\z/ || $kind eq 'none' && $q->{method} eq 'POST';
@@ -279,8 +268,7 @@ sub _pieces {
 }
 
 # The bytes of a train, in the order of its requests.
-sub pieces {
-	my ($self, $train, $ends) = @_;
+sub pieces ($self, $train, $ends) {
 	my @out;
 	for my $i (0 .. $#$train) {
 		my $q = $train->[$i];
@@ -293,8 +281,7 @@ sub pieces {
 
 # ---------------------------------------------------------------- the verdict
 
-sub _fits {
-	my ($is, $want) = @_;
+sub _fits ($is, $want) {
 	return $is eq $want if !ref $want;
 	return ref $want eq 'CODE' ? $want->($is) : $is =~ $want;
 }
@@ -320,8 +307,7 @@ sub _reply {
 }
 
 # What is wrong with a connection, as texts.
-sub judge {
-	my ($self, $c) = @_;
+sub judge ($self, $c) {
 	my ($train, $replies) = @$c{qw(train replies)};
 	my $late = $c->{took} >= Test::Meet::Conf::PATIENCE;
 	my ($closes, @wrong);
