@@ -9,6 +9,7 @@
 #include "server/handler/cgi.h"
 #include "server/module/auth.h"
 #include "server/module/rate.h"
+#include "server/request/told.h"
 
 #define SLACK_MS     10000u /* timers are late on a busy machine */
 #define CONNECTS_MAX 4u     /* of one request to an application */
@@ -23,7 +24,7 @@ trace_of(const struct conn *c)
 	const struct request *r = c->r;
 	const uint64_t v[] = { c->nreq, (uintptr_t)c->state, (uintptr_t)c->handler, r->sent,
 		r->sender.sent, r->in.received, r->body_bytes, r->changes, r->steps,
-		(uint64_t)r->status, r->proxied, auth_is_checking(r), c->in.n,
+		(uint64_t)r->status, r->proxied, request_told(r)->checks_password, c->in.n,
 		proxy_progress_ns(r) };
 	uint64_t h = 0;
 	size_t i;
@@ -65,7 +66,7 @@ allowed_ms(const struct conn *c)
 		ms += 1000 * v->write_idle;
 	if (c->receiving)
 		ms += 1000 * v->read_idle;
-	if (auth_is_checking(r))
+	if (request_told(r)->checks_password)
 		ms += AUTH_CHECK_MS + AUTH_DELAYS_MS;
 	if (!r->proxied || r->conf == NULL)
 		return (ms);

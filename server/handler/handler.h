@@ -60,15 +60,6 @@ bool static_link_excluded(struct request *, const struct file_entry *);
 
 bool authorize_is_due(const struct request *); /* the authorizer of its site has not let it go on */
 
-/* What logs say about the application, when the exchange is gone. */
-struct proxy_told {
-	uint64_t queue_ns, ns;
-	struct text backend; /* that was asked last; .p NULL: none; in the arena */
-	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
-	struct text log_fields;
-};
-const struct proxy_told *proxy_told(const struct request *);
-
 /* For status pages: the state of the exchange with an application, NULL if there is none; the name
  * of its backend, or "". */
 const char *proxy_state(const struct request *);

@@ -24,7 +24,6 @@ struct conf_list;
 /* ---- the request body */
 
 REQUEST_SLOT(struct relay *, proxy_relay);
-REQUEST_SLOT(struct proxy_told, proxy_facts);
 
 static void
 upload_failed(struct relay *rl)
@@ -216,12 +215,6 @@ proxy_ends_with_client(const struct request *r)
 	const struct relay *rl = relay_of(r);
 
 	return (rl != NULL && rl->ends_with_client);
-}
-
-const struct proxy_told *
-proxy_told(const struct request *r)
-{
-	return (request_slot(r, proxy_facts));
 }
 
 static const struct exchange *

@@ -1,5 +1,6 @@
 /* server/handler/proxy_head.c -- the header fields of an application as lines for the client. */
 #include "server/config/site.h"
+#include "server/request/told.h"
 #include "server/request/request.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/media_type.h"
@@ -103,7 +104,7 @@ keep_for_log(struct request *r, const struct proxy_reply *p)
 	for (i = 0; i < p->nlog_fields; i++)
 		put_field(&out, p->log_fields[i].name, p->log_fields[i].value);
 	if (!out.failed && out.n != 0)
-		request_slot(r, proxy_facts)->log_fields = arena_text(&r->arena, buf_as_text(&out));
+		request_told(r)->log_fields = arena_text(&r->arena, buf_as_text(&out));
 	buf_free(&out);
 }
 

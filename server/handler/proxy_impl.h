@@ -56,7 +56,6 @@ struct relay {
 
 /* Of the request, in its arena.  An error handler only says that it is not proxied any more. */
 extern struct relay *proxy_relay;
-extern struct proxy_told proxy_facts;
 
 static inline struct relay *
 relay_of(const struct request *r)

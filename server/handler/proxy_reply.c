@@ -17,6 +17,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/error_handler.h"
+#include "server/request/told.h"
 #include "server/request/request.h"
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
@@ -233,14 +234,14 @@ note_backend(struct relay *rl)
 	struct request *r = rl->r;
 
 	if (r->site->access != NULL && name.n != 0)
-		request_slot(r, proxy_facts)->backend = arena_text(&r->arena, name);
+		request_told(r)->backend = arena_text(&r->arena, name);
 }
 
 static void
 note_times(struct relay *rl)
 {
 	const struct proxy_times *t = exchange_times(rl->ex);
-	struct proxy_told *told = request_slot(rl->r, proxy_facts);
+	struct request_told *told = request_told(rl->r);
 
 	told->queue_ns = t->leased > t->start ? t->leased - t->start : 0;
 	told->ns = t->head > t->leased && t->leased != 0 ? t->head - t->leased : 0;

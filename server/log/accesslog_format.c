@@ -9,9 +9,9 @@
 #include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
-#include "server/handler/handler.h"
 #include "server/reply/log.h"
 #include "server/reply/reply.h"
+#include "server/request/told.h"
 #include "server/request/id.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
@@ -65,7 +65,8 @@ put_request_field(struct line *l, struct text name)
 static void
 put_reply_field(struct line *l, struct text name)
 {
-	struct text rest = reply_head_sent(l->r), more = proxy_told(l->r)->log_fields, field, part;
+	struct text rest = reply_head_sent(l->r), more = request_told(l->r)->log_fields, field,
+		    part;
 	bool found = false;
 
 	(void)text_next(&rest, '\n', &field); /* the status line */
@@ -225,7 +226,7 @@ put_text(struct line *l, const struct log_piece *p)
 	case LOG_HOST: put_value(l, l->http->host); break;
 	case LOG_ID: put_value(l, request_id(l->r)); break;
 	case LOG_NUMBER: put_value(l, text_of(conn_number(r))); break;
-	case LOG_BACKEND: put_value(l, proxy_told(r)->backend); break;
+	case LOG_BACKEND: put_value(l, request_told(r)->backend); break;
 	case LOG_CACHE: put_value(l, is_hot(r) ? TEXT("hot") : TEXT("cold")); break;
 	case LOG_TRACE: put_value(l, request_trace_id(r)); break;
 	case LOG_TARGET: put_value(l, target_of(l)); break;

@@ -23,6 +23,7 @@
 #include "server/module/auth.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 #include "server/request/route.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
@@ -46,10 +47,11 @@ static REQUEST_SLOT(struct auth_request, mine);
 
 static const struct handler handler_auth;
 
-bool
-auth_is_checking(const struct request *r)
+static void
+set_try(struct request *r, struct auth_try *t)
 {
-	return (request_slot(r, mine)->try != NULL);
+	request_slot(r, mine)->try = t;
+	request_told(r)->checks_password = t != NULL;
 }
 
 /* ---- the rule of a request */
@@ -337,7 +339,7 @@ try_end(struct auth_try *t)
 {
 	struct request *r = t->r;
 
-	request_slot(r, mine)->try = NULL;
+	set_try(r, NULL);
 	try_free(t);
 	if (r->in.left != 0)
 		conn_close_after(r);
@@ -420,7 +422,7 @@ granted(struct auth_try *t)
 		answer(t, 500);
 		return;
 	}
-	request_slot(r, mine)->try = NULL;
+	set_try(r, NULL);
 	try_free(t);
 	conn_route_again(r);
 }
@@ -505,7 +507,7 @@ auth_start(struct request *r)
 		return (HANDLED_REPLY);
 	}
 	count(&r->worker->counters->events, auth_checks);
-	request_slot(r, mine)->try = t;
+	set_try(r, t);
 	t->since_ns = io_now(r->worker->io);
 	op_init(&t->op, IO_WORK, checked);
 	t->op.client = r->sender.client;
@@ -522,7 +524,7 @@ auth_stop(struct request *r)
 
 	if (t == NULL)
 		return;
-	request_slot(r, mine)->try = NULL;
+	set_try(r, NULL);
 	t->r = NULL;
 	op_cancel(r->worker->io, &t->op);
 }

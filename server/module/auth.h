@@ -69,9 +69,6 @@ void auth_file_put(struct auth_file *);
 /* Blocks.  The bytes are yours; .p NULL: *err is -errno, -EFBIG: more than AUTH_FILE_MAX. */
 struct text auth_file_read(const struct auth_file *, int *err);
 
-struct request;
-bool auth_is_checking(const struct request *); /* for server/conn/overdue.c */
-
 /* ---- a check, in a thread */
 
 enum auth_result {

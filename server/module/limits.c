@@ -13,9 +13,9 @@
 #include "base/meters.h"
 #include "server/config/config.h"
 #include "server/conn/conn.h"
-#include "server/module/limits.h"
 #include "server/module/module.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 
@@ -26,12 +26,6 @@ struct limits_request {
 	struct text lines; /* of the refusal */
 };
 static REQUEST_SLOT(struct limits_request, mine);
-
-bool
-limits_refused(const struct request *r)
-{
-	return (request_slot(r, mine)->metered == METERED_REFUSED);
-}
 
 static bool
 is_used(const struct conf *c)
@@ -48,6 +42,7 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 	int n;
 
 	m->metered = METERED_REFUSED;
+	request_told(r)->over_rate = true;
 	count(&r->worker->counters->events, requests_over_rate);
 	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
 		count(&r->worker->counters->events, over_rate_closed);

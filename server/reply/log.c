@@ -16,8 +16,7 @@
 #include "server/conn/conn.h"
 #include "server/log/debug_log.h"
 #include "server/module/rules.h"
-#include "server/handler/handler.h"
-#include "server/module/limits.h"
+#include "server/request/told.h"
 #include "server/request/fault.h"
 #include "server/request/request.h"
 #include "server/status/hosts.h"
@@ -80,7 +79,7 @@ is_left_out(const struct request *r)
 	struct worker_base *w = r->worker;
 	uint64_t second = io_now(w->io) / NS_PER_S;
 
-	if (r->status != 429 || !limits_refused(r))
+	if (r->status != 429 || !request_told(r)->over_rate)
 		return (false);
 	if (w->refused_lines.second != second) {
 		w->refused_lines.second = second;
@@ -117,7 +116,7 @@ opened_ns(const struct request *r)
 static void
 timing_fill(struct timing *t, struct request *r, uint64_t now)
 {
-	const struct proxy_told *told = proxy_told(r);
+	const struct request_told *told = request_told(r);
 	const struct sender_times *st = &r->times;
 
 	*t = (struct timing){

@@ -1,0 +1,24 @@
+/* server/request/told.h -- what one handler or module says about a request, for its log lines and
+ * for server/conn/overdue.c.
+ */
+#ifndef SERVER_REQUEST_TOLD_H
+#define SERVER_REQUEST_TOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/text.h"
+
+struct request;
+
+struct request_told {
+	/* of the application, when the exchange is gone */
+	uint64_t queue_ns, ns;
+	struct text backend; /* that was asked last; .p NULL: none; in the arena */
+	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
+	struct text log_fields;
+	bool over_rate;       /* refused by server/module/limits.c */
+	bool checks_password; /* a thread does, or the delay after a failure runs */
+};
+struct request_told *request_told(const struct request *);
+
+#endif
