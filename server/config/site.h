@@ -50,6 +50,8 @@ struct site_modules { /* those that its settings use, in the order in which they
 	const struct module *placed[SITE_MODULES_MAX];
 	const struct module *head[SITE_MODULES_MAX];
 	const struct module *edit[SITE_MODULES_MAX];
+	/* NULL: none */
+	const struct module *form, *directory, *refused, *runs;
 };
 
 /* deflate.*, see server/module/deflate.h */

@@ -10,6 +10,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/conn/conn.h"
+#include "server/module/module.h"
 #include "server/module/rules.h"
 #include "server/request/fault.h"
 #include "server/handler/proxy_impl.h"
@@ -18,6 +19,7 @@
 #include "server/request/route.h"
 #include "server/status/worker_counters.h"
 #include "wire/codec/codec.h"
+#include "wire/urlpath.h"
 
 #define OWN_VARIABLES 5u     /* for the runner */
 #define CONNECT_MS    10000u /* the helper is this late */
@@ -220,4 +222,25 @@ const struct handler handler_cgi = {
 	.taker = &cgi_takes,
 	.start = cgi_start,
 	.stop = proxy_stop,
+};
+
+/* ---- for static.c */
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->cgi_assign.n != 0);
+}
+
+static bool
+runs(const struct conf *c, struct text path, bool named)
+{
+	return (cgi_excluded(c, path) || cgi_excluded(c, urlpath_without_dots(path)) ||
+		(!named && cgi_is_all(c)));
+}
+
+const struct module module_cgi = {
+	.name = "cgi",
+	.is_used = is_used,
+	.runs = runs,
 };

@@ -54,7 +54,7 @@ enum handled static_send(struct request *, struct file_scope *, struct text look
     const struct reply_extra *);
 void static_stop(struct request *);
 /* The file may not be sent: static-file.exclude-extensions. */
-bool static_excluded(const struct conf *, struct text path);
+bool static_excluded(const struct request *, struct text path);
 /* A link led to a file that is not sent; it is logged. */
 bool static_link_excluded(struct request *, const struct file_entry *);
 

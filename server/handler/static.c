@@ -9,10 +9,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/request/fault.h"
-#include "server/handler/cgi.h"
-#include "server/module/deflate.h"
-#include "server/module/error_handler.h"
-#include "server/module/dirlisting.h"
+#include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
@@ -45,7 +42,7 @@ is_for_files(const struct request *r)
 static enum handled
 refuse_method(struct request *r)
 {
-	if (r->http.verb != HTTP_OPTIONS && error_handler_takes(r, 405))
+	if (r->http.verb != HTTP_OPTIONS && modules_refused(r, 405))
 		return (HANDLED_AGAIN);
 	if (r->in.left != 0)
 		conn_close_after(r);
@@ -189,14 +186,24 @@ answer_dir(struct request *r)
 /* It also applies to files that an application names: an application that only looks files up, like
  * fcgi-stat-accel, names whatever the client asks for. */
 bool
-static_excluded(const struct conf *conf, struct text path)
+static_excluded(const struct request *r, struct text path)
 {
+	const struct module *m = r->site->modules.runs;
+	const struct conf *conf = r->conf;
 	struct text name = urlpath_without_dots(path);
 
-	return (
-	    conf_list_ends(&conf->exclude_extensions, name) ||
-	    conf_list_ends(&conf->script_extensions, name) ||
-	    (conf->cgi_assign.n != 0 && (cgi_excluded(conf, path) || cgi_excluded(conf, name))));
+	return (conf_list_ends(&conf->exclude_extensions, name) ||
+		conf_list_ends(&conf->script_extensions, name) ||
+		(m != NULL && m->runs(conf, path, true)));
+}
+
+/* Every file of the site is a program, unless an application names it. */
+static bool
+is_run(const struct request *r)
+{
+	const struct module *m = r->site->modules.runs;
+
+	return (m != NULL && r->extra == NULL && m->runs(r->conf, r->lookup, false));
 }
 
 /* A link does not give a script another name. */
@@ -209,7 +216,7 @@ static_link_excluded(struct request *r, const struct file_entry *e)
 		return (false);
 	real = text_of(e->real);
 	/* What an application names, it has decided about. */
-	if (!static_excluded(r->conf, real) &&
+	if (!static_excluded(r, real) &&
 	    (r->extra != NULL ||
 		!conf_list_ends(r->conf->condition_endings, urlpath_without_dots(real))))
 		return (false);
@@ -229,7 +236,7 @@ refuse(struct request *r, int status)
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
 				 "or not below a root; % in its name is written %25"),
 		    conn_client(r));
-	if (error_handler_takes(r, status))
+	if (modules_refused(r, status))
 		return (HANDLED_AGAIN);
 	if (r->in.left != 0)
 		conn_close_after(r);
@@ -253,12 +260,14 @@ is_index(const struct request *r)
 static enum handled
 send_file(struct request *r, struct file_entry *e)
 {
-	if (r->site->deflate.on)
-		switch (deflate_sibling(r, e)) {
-		case DEFLATE_SENT: return (HANDLED_REPLY);
-		case DEFLATE_LATER: return (HANDLED_LATER);
-		case DEFLATE_NOT_NOW: file_entry_put(e); return (HANDLED_NOT_NOW);
-		case DEFLATE_NOT: break;
+	const struct module *m = r->site->modules.form;
+
+	if (m != NULL)
+		switch (m->form(r, e)) {
+		case FORMED_SENT: return (HANDLED_REPLY);
+		case FORMED_LATER: return (HANDLED_LATER);
+		case FORMED_NOT_NOW: file_entry_put(e); return (HANDLED_NOT_NOW);
+		case FORMED_NOT: break;
 		}
 	reply_file(r, e, r->extra);
 	return (HANDLED_REPLY);
@@ -267,7 +276,7 @@ send_file(struct request *r, struct file_entry *e)
 static enum handled
 list_dir(struct request *r, struct file_entry *dir)
 {
-	enum handled done = dirlisting_start(r, dir);
+	enum handled done = r->site->modules.directory->directory(r, dir);
 
 	file_entry_put(dir);
 	return (done);
@@ -286,10 +295,10 @@ static_answer(struct request *r, struct file_entry *e)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && m->n != NO_INDEX && is_for_files(r) &&
-	    !static_excluded(r->conf, r->lookup) && !static_link_excluded(r, e) &&
-	    !(r->conf->cgi_assign.n != 0 && r->extra == NULL && cgi_is_all(r->conf)))
+	    !static_excluded(r, r->lookup) && !static_link_excluded(r, e) && !is_run(r))
 		return (send_file(r, e));
-	if (m->n == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing && r->extra == NULL)
+	if (m->n == NO_INDEX && err == 0 && is_dir && r->site->modules.directory != NULL &&
+	    r->extra == NULL)
 		return (list_dir(r, e));
 	if (err != 0)
 		fault_note(r, e);
@@ -321,8 +330,7 @@ void
 static_stop(struct request *r)
 {
 	file_lookup_cancel(&r->wait);
-	deflate_stop(r);
-	dirlisting_stop(r);
+	modules_request_stop(r);
 }
 
 static enum handled
@@ -331,7 +339,7 @@ static_start(struct request *r)
 	bool is_dir = r->path[r->path_len - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
 	if (!is_for_files(r) &&
-	    ((!error_handler_is_set(r) && (!is_dir || !route_asks_index(r))) || is_star))
+	    ((r->site->modules.refused == NULL && (!is_dir || !route_asks_index(r))) || is_star))
 		return (refuse_method(r));
 	r->extra = r->carried;
 	request_slot(r, mine)->n = 0;

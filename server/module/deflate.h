@@ -17,6 +17,7 @@
 
 #include "base/list.h"
 #include "base/text.h"
+#include "server/module/module.h"
 #include "wire/http1/accept_encoding.h"
 
 #define DEFLATE_PATIENCE_MS 2000u
@@ -59,19 +60,12 @@ void deflate_accepts(const struct request *, struct accept_encoding *);
 /* The machine has more to do than deflate.max-loadavg. */
 bool deflate_is_busy(struct request *);
 
-enum deflated {
-	DEFLATE_NOT,  /* reply_file() sends it as it is; the entry is still the caller's */
-	DEFLATE_SENT, /* the reply is complete; the entry was taken */
-	DEFLATE_LATER,
-	DEFLATE_NOT_NOW,
-};
 /* A file in a form that the client takes. */
-enum deflated deflate_file(struct request *, struct file_entry *);
+enum formed deflate_file(struct request *, struct file_entry *);
 /* The same for a file beside it that is compressed already: FILE.gz ... */
-enum deflated deflate_sibling(struct request *, struct file_entry *);
+enum formed deflate_sibling(struct request *, struct file_entry *);
 /* A file with this form belongs to the entry; NULL: no memory. */
 struct reply_form *deflate_form_of_sibling(struct request *, struct file_entry *,
     struct file_entry *sibling, enum coding);
-void deflate_stop(struct request *); /* the client is gone; no effect if it waits for nothing */
 
 #endif

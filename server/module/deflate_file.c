@@ -497,13 +497,13 @@ pick(const struct request *r)
 	return (accept_encoding_pick(&a, d->order, d->n));
 }
 
-static enum deflated
+static enum formed
 send_form(struct request *r, struct file_entry *e, struct variant *v)
 {
 	touch(v);
 	reply_file_as(r, e, &v->form, r->extra);
 	file_entry_put(e);
-	return (DEFLATE_SENT);
+	return (FORMED_SENT);
 }
 
 /* The form is not ready: 304 and 412 need no bytes of it. */
@@ -515,7 +515,7 @@ is_decided(struct request *r, struct file_entry *e, enum coding c)
 	return (reply_file_decided(r, e, &form, r->extra));
 }
 
-static enum deflated
+static enum formed
 wait_for(struct request *r, struct file_entry *e, struct making *m)
 {
 	struct deflate_wait *wait = request_slot(r, deflate_slot);
@@ -524,10 +524,10 @@ wait_for(struct request *r, struct file_entry *e, struct making *m)
 	wait->entry = e;
 	r->cold = true;
 	list_add_tail(&m->waiters, &wait->link);
-	return (DEFLATE_LATER);
+	return (FORMED_LATER);
 }
 
-enum deflated
+enum formed
 deflate_file(struct request *r, struct file_entry *e)
 {
 	const struct deflate *d = &r->site->deflate;
@@ -536,32 +536,32 @@ deflate_file(struct request *r, struct file_entry *e)
 	enum coding c;
 
 	if (e->size == 0 || (x != NULL && reply_own_status(x->status)))
-		return (DEFLATE_NOT);
+		return (FORMED_NOT);
 	c = pick(r);
 	if (c == CODING_IDENTITY)
-		return (DEFLATE_NOT);
+		return (FORMED_NOT);
 	v = variant_find(e, &d->conf[c]);
 	if (v != NULL && v->state == FORM_READY && x == NULL)
 		return (send_form(r, e, v));
 	if ((v != NULL && v->state == FORM_NONE) ||
 	    !deflate_fits(&r->site->style.varies, reply_type(&r->site->style, e, x),
 		(int64_t)e->size))
-		return (DEFLATE_NOT);
+		return (FORMED_NOT);
 	if (v != NULL && v->state == FORM_READY)
 		return (send_form(r, e, v));
 	if (is_decided(r, e, c)) {
 		file_entry_put(e);
-		return (DEFLATE_SENT);
+		return (FORMED_SENT);
 	}
 	if (r->peeks)
-		return (DEFLATE_NOT_NOW);
+		return (FORMED_NOT_NOW);
 	if (v == NULL)
 		v = make(r, e, &d->conf[c]);
-	return (v == NULL || v->making->impatient ? DEFLATE_NOT : wait_for(r, e, v->making));
+	return (v == NULL || v->making->impatient ? FORMED_NOT : wait_for(r, e, v->making));
 }
 
-void
-deflate_stop(struct request *r)
+static void
+stop(struct request *r)
 {
 	struct deflate_wait *wait = request_slot(r, deflate_slot);
 
@@ -596,12 +596,13 @@ stop_all(struct worker_base *w)
 static bool
 is_used(const struct conf *c)
 {
-	(void)c;
-	return (false); /* server/handler/static.c asks r->site->deflate */
+	return (c->deflate_types.n != 0 || c->precompressed.n != 0);
 }
 
 const struct module module_deflate = {
 	.name = "deflate",
 	.is_used = is_used,
+	.form = deflate_sibling,
+	.stop = stop,
 	.worker_stop = stop_all,
 };

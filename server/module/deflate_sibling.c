@@ -43,25 +43,25 @@ is_usable(const struct file_entry *s, const struct file_entry *e)
 
 static void waited(struct lookup_wait *, struct lookup *);
 
-static enum deflated
+static enum formed
 send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
 {
 	struct reply_form *form = deflate_form_of_sibling(r, e, s, c);
 
 	if (form == NULL)
-		return (DEFLATE_NOT);
+		return (FORMED_NOT);
 	count(&r->worker->counters->events, deflate_siblings);
 	reply_file_as(r, e, form, r->extra);
 	file_entry_put(e);
-	return (DEFLATE_SENT);
+	return (FORMED_SENT);
 }
 
-/* Takes s, an answer for this coding.  DEFLATE_NOT: it is none. */
-static enum deflated
+/* Takes s, an answer for this coding.  FORMED_NOT: it is none. */
+static enum formed
 judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
 {
 	bool may = is_usable(s, e) && !static_link_excluded(r, s);
-	enum deflated d = may ? send_sibling(r, e, s, c) : DEFLATE_NOT;
+	enum formed d = may ? send_sibling(r, e, s, c) : FORMED_NOT;
 
 	file_entry_put(s);
 	return (d);
@@ -76,12 +76,12 @@ tried(const struct request *r, const struct accept_encoding *a)
 }
 
 /* From the sibling request_slot(r, deflate_slot)->sibling on. */
-static enum deflated
+static enum formed
 try_all(struct request *r, struct file_entry *e)
 {
 	const struct deflate *d = &r->site->deflate;
 	struct accept_encoding a;
-	enum deflated got;
+	enum formed got;
 	struct file_entry *s;
 	struct text name;
 
@@ -98,16 +98,16 @@ try_all(struct request *r, struct file_entry *e)
 		r->wait.data = true;
 		s = file_lookup(r->worker->files, e->lk.scope, name, r->peeks ? NULL : &r->wait);
 		if (s == NULL && r->peeks)
-			return (DEFLATE_NOT_NOW);
+			return (FORMED_NOT_NOW);
 		if (s == NULL) {
 			request_slot(r, deflate_slot)->entry = e;
 			r->steps++;
 			list_init(
 			    &request_slot(r, deflate_slot)->link); /* in no list: one look-up */
-			return (DEFLATE_LATER);
+			return (FORMED_LATER);
 		}
 		got = judge(r, e, s, c);
-		if (got != DEFLATE_NOT)
+		if (got != FORMED_NOT)
 			return (got);
 	}
 	return (deflate_file(r, e));
@@ -119,16 +119,16 @@ waited(struct lookup_wait *w, struct lookup *l)
 	struct request *r = container_of(w, struct request, wait);
 	struct file_entry *e = request_slot(r, deflate_slot)->entry;
 	enum coding c = r->site->deflate.siblings[request_slot(r, deflate_slot)->sibling++];
-	enum deflated got;
+	enum formed got;
 
 	request_slot(r, deflate_slot)->entry = NULL;
 	r->cold = true;
 	got = judge(r, e, file_entry_of(l), c);
-	if (got == DEFLATE_NOT)
+	if (got == FORMED_NOT)
 		got = try_all(r, e);
-	if (got == DEFLATE_LATER)
+	if (got == FORMED_LATER)
 		return;
-	if (got == DEFLATE_NOT)
+	if (got == FORMED_NOT)
 		reply_file(r, e, r->extra);
 	conn_replied(r);
 }
@@ -140,7 +140,7 @@ wants_part(const struct request *r)
 	return (r->http.known[HH_RANGE].p != NULL && r->conf->range_requests);
 }
 
-enum deflated
+enum formed
 deflate_sibling(struct request *r, struct file_entry *e)
 {
 	if (r->site->deflate.nsiblings == 0 || wants_part(r) ||

@@ -17,6 +17,7 @@
 #include "server/handler/handler.h"
 #include "server/module/dirlisting_page.h"
 #include "server/module/dirlisting_rules.h"
+#include "server/module/module.h"
 #include "server/module/rules.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
@@ -462,8 +463,8 @@ join(struct request *r, struct listing *l)
 	return (HANDLED_LATER);
 }
 
-enum handled
-dirlisting_start(struct request *r, const struct file_entry *dir)
+static enum handled
+list_directory(struct request *r, const struct file_entry *dir)
 {
 	struct wish wish = wish_of(r->http.query);
 	struct listing *l;
@@ -491,8 +492,8 @@ dirlisting_start(struct request *r, const struct file_entry *dir)
 	return (HANDLED_REPLY);
 }
 
-void
-dirlisting_stop(struct request *r)
+static void
+stop(struct request *r)
 {
 	struct listing_wait *wait = request_slot(r, mine);
 	struct listing *l = wait->of;
@@ -507,3 +508,16 @@ dirlisting_stop(struct request *r)
 	__atomic_store_n(&l->work->list.gone, true, __ATOMIC_RELAXED);
 	op_cancel(l->worker->io, &l->op);
 }
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->dir_listing);
+}
+
+const struct module module_dirlisting = {
+	.name = "dirlisting",
+	.is_used = is_used,
+	.directory = list_directory,
+	.stop = stop,
+};

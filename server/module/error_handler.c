@@ -184,3 +184,15 @@ error_handler_status(const struct request *r, int status)
 		return (status);
 	return (r->error_status);
 }
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->error_handler != NULL || c->error_handler_404 != NULL);
+}
+
+const struct module module_error_handler = {
+	.name = "error-handler",
+	.is_used = is_used,
+	.refused = error_handler_takes,
+};

@@ -29,6 +29,13 @@ struct site_modules;
 
 struct worker_base;
 
+enum formed {
+	FORMED_NOT,  /* the file is sent as it is */
+	FORMED_SENT, /* the reply is complete */
+	FORMED_LATER,
+	FORMED_NOT_NOW, /* r->peeks; the entry is still the caller's */
+};
+
 struct module {
 	const char *name; /* "access" is mod_access in server.modules */
 	bool (*is_used)(const struct conf *);
@@ -45,6 +52,18 @@ struct module {
 	void (*head)(struct request *, int status, const struct file_entry *e, struct buf *lines);
 	/* Removes lines of others from a finished part of the head; returns its new length. */
 	size_t (*edit)(const struct request *, char *head, size_t n);
+	/* ---- for server/handler/static.c; at most one module of a site has each */
+	/* A file was found.  Takes the entry unless it is not answered. */
+	enum formed (*form)(struct request *, struct file_entry *);
+	/* A directory without an index file, which r->scope and r->lookup name. */
+	enum handled (*directory)(struct request *, const struct file_entry *dir);
+	/* The request is to be refused.  True: it has another target, and is routed again instead.
+	 * The caller has let go of all it holds. */
+	bool (*refused)(struct request *, int status);
+	/* Files of this name are run, not sent; named: an application names the file. */
+	bool (*runs)(const struct conf *, struct text path, bool named);
+	/* The client is gone while form() or directory() is to answer later; also if not. */
+	void (*stop)(struct request *);
 	/* The worker ends: no request is left.  Frees what a WORKER_SLOT holds, and may run the
 	 * loop. */
 	void (*worker_stop)(struct worker_base *);
@@ -70,6 +89,10 @@ void modules_stop(struct worker_base *); /* before its cache of files ends */
 
 /* The modules of a site, for each stage. */
 void modules_of(const struct conf *, struct site_modules *);
+/* True: it is routed again instead of refused. */
+bool modules_refused(struct request *, int status);
+/* The client is gone, or another handler answers: form() and directory() do not. */
+void modules_request_stop(struct request *);
 const struct handler *modules_route(struct request *);
 int modules_place(struct request *);
 const struct handler *modules_placed(struct request *);

@@ -65,7 +65,7 @@ modules_of(const struct conf *c, struct site_modules *out)
 {
 	size_t i;
 
-	out->nroute = out->nplace = out->nplaced = out->nhead = out->nedit = 0;
+	*out = (struct site_modules){ 0 };
 	for (i = 0; i < NELEM(modules); i++) {
 		if (!modules[i]->is_used(c))
 			continue;
@@ -79,7 +79,34 @@ modules_of(const struct conf *c, struct site_modules *out)
 			out->head[out->nhead++] = modules[i];
 		if (modules[i]->edit != NULL)
 			out->edit[out->nedit++] = modules[i];
+		if (modules[i]->form != NULL)
+			out->form = modules[i];
+		if (modules[i]->directory != NULL)
+			out->directory = modules[i];
+		if (modules[i]->refused != NULL)
+			out->refused = modules[i];
+		if (modules[i]->runs != NULL)
+			out->runs = modules[i];
 	}
+}
+
+bool
+modules_refused(struct request *r, int status)
+{
+	const struct module *m = r->site->modules.refused;
+
+	return (m != NULL && m->refused(r, status));
+}
+
+void
+modules_request_stop(struct request *r)
+{
+	size_t i;
+
+	/* All, not those of r->site: a refusal gives the request the global site. */
+	for (i = 0; i < NELEM(modules); i++)
+		if (modules[i]->stop != NULL)
+			modules[i]->stop(r);
 }
 
 const struct handler *

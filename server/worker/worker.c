@@ -19,7 +19,6 @@
 #include "io/memory/pressure.h"
 #include "server/conn/conn.h"
 #include "server/conn/overdue.h"
-#include "server/module/deflate.h"
 #include "server/module/module.h"
 #include "wire/http1/http_date.h"
 #include "server/reply/reply.h"
@@ -69,7 +68,7 @@ worker_request_back(struct request *r)
 	struct worker *w = container_of(r->worker, struct worker, base);
 
 	file_lookup_cancel(&r->wait);
-	deflate_stop(r);
+	modules_request_stop(r);
 	body_clear(&r->body);
 	arena_reset(&r->arena);
 	request_drop_spools(r);
