@@ -64,7 +64,7 @@ subtest 'what is not understood' => sub {
 	my @case = (
 		['p99>50' => qr/needs a unit/], ['p99' => qr/not NAME/], ['p99>' => qr/not NAME/], ['p99=50ms' => qr/not NAME/], ['>50ms' => qr/not NAME/],
 		['p101>1ms' => qr/no value is named p101|not/], ['pp>1ms' => qr/none of pNN max mean/], ['lukewarm.p99>1ms' => qr/'lukewarm' is neither a class/],
-		['cold.nap.p99>1ms' => qr/'nap' is neither/], ['stat.over>1%' => qr/not of a stage/], ['over>1ms' => qr/no unit of over/], ['p99>1%' => qr/needs a unit/],
+		['cold.nap.p99>1ms' => qr/'nap' is neither/], ['stat.over>1%' => qr/not of a stage/], ['over>1ms' => qr/not a unit of over/], ['p99>1%' => qr/needs a unit/],
 		['stat.cold.p99>1ms' => qr/'cold' is neither|'stat'|neither/], ['ratio.p99>2' => qr/needs --before/], ['ratio.p99>2ms' => qr/a ratio has no unit/],
 		['ratio.over>2' => qr/has no ratio/], ['hot.rate>2' => qr/of all requests/], ['' => qr/empty|not NAME/], ['p99>1ms,' x 101 => qr/more than 100/],
 		['system("touch pwned")>1ms' => qr/not NAME/], ["p99>1ms\nx" => qr/not NAME/], ["p\e[31m>1ms" => qr/not NAME/], ['p99>1e3ms' => qr/not NAME/],
