@@ -255,7 +255,7 @@ conn_eof(struct conn *c)
 		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
 }
 
-/* The order of running connections is that of their deadlines. */
+/* Running connections are sorted by their deadlines. */
 static void
 conn_heard(struct conn *c)
 {

@@ -223,7 +223,7 @@ contradiction(const struct load_conf *c)
 	if (given.timeout > 0 && given.silence > 0)
 		return ("--timeout and --silence exclude each other");
 	if (c->fastcgi && (c->pipeline > 1 || c->head || c->unix_path != NULL))
-		return ("--fastcgi is without --pipeline, --head and --unix");
+		return ("--fastcgi cannot be used with --pipeline, --head or --unix");
 	if (c->expect != NULL && !c->fastcgi)
 		return ("--expect needs --fastcgi");
 	if (c->head && c->verify != NULL)

@@ -54,7 +54,7 @@ struct accel_counters {
 	struct histogram total;
 };
 
-/* The requested file: that of WARM_CACHE_KEY if there are caches, else WARM_PATH, else
+/* The requested file: the file of WARM_CACHE_KEY if there are caches, else WARM_PATH, else
  * SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (DOCUMENT in path_from), else
  * DOCUMENT_ROOT + the path of REQUEST_URI.  In MODE_AUTH a name that ends in "/stat-accel" is that
  * of nginx's subrequest and counts as missing.

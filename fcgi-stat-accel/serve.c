@@ -12,7 +12,7 @@
 #include "io/rest.h"
 
 #define DRAIN_MS 1500u /* the program ends within two seconds */
-#define LEAVE_MS 300u  /* of these, for "try again" answers */
+#define LEAVE_MS 300u  /* part of DRAIN_MS, for "try again" answers */
 #define PAUSE_MS 100u  /* without descriptors: accept again after this time */
 /* between two checks for events; 0 would be the same round */
 #define LOOK_MS 1u

@@ -124,7 +124,7 @@ text_mounts(struct buf *out, const struct io_pools_status *pools)
 	}
 }
 
-/* The last look: younger than a second while files come from a disk.  A page asks for the next. */
+/* The last measurement, at most a second old while files come from a disk.  Asks for the next. */
 static void
 take_memory(struct io_memory_status *m)
 {

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* type is that of the kernel: "ext4", "nfs4", "fuse.sshfs".  It must not ask for mounts itself. */
+/* type: the kernel's name, "ext4", "nfs4", "fuse.sshfs".  It must not ask for mounts itself. */
 typedef void io_mount_seen(void *arg, const char *point, const char *type);
 
 /* Calls seen() for the mount that dir is on, then for each one below dir, in the order of the

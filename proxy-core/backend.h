@@ -137,7 +137,8 @@ void backend_kept(struct backend *, uint64_t now_ns); /* a socket was kept after
 /* A socket is idle, or was kept since then: the application answers some while others wait. */
 bool backend_keeps_since(const struct backend *, uint64_t since_ns);
 bool backend_crowded(const struct backend *, uint64_t now_ns);
-/* False if it is crowded already.  *news: tell it, once: that is sure, or it comes back. */
+/* False if it is crowded already.  *news: to be logged, which is true once: if it is sure, or if it
+ * happens again. */
 bool backend_set_crowded(struct backend *, uint64_t now_ns, bool sure, bool *news);
 /* A request has waited this long for its first byte; kept: on a kept socket, which has a thread. */
 void backend_measure(struct backend *, uint64_t waited_ns, bool kept);

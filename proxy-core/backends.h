@@ -21,7 +21,7 @@ struct backends {
 	size_t n;
 	struct backend *v[BACKENDS_MAX];
 	unsigned weight[BACKENDS_MAX]; /* 1 to BACKENDS_WEIGHT_MAX */
-	unsigned place[BACKENDS_MAX];  /* not below that of the one before */
+	unsigned place[BACKENDS_MAX];  /* ascending */
 	unsigned places, block;
 	bool split;                     /* a backend for each address of a name */
 	unsigned resolve_s;             /* names are looked up again after this time; 0: never */

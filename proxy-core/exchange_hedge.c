@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "proxy-core/exchange_impl.h"
 
-#define HEDGE_COST 100u               /* of u->hedge_credit, which a request adds its percent to */
+#define HEDGE_COST 100u               /* of u->hedge_credit; each request adds its percent */
 #define HEDGE_SAVE (20u * HEDGE_COST) /* a quiet time saves no more second tries than these */
 
 void

@@ -136,8 +136,8 @@ void yield_tick(struct exchange *, uint64_t now_ns);
 void hedge_earn(struct upstream *, const struct exchange_conf *); /* a request began */
 void hedge_tick(struct exchange *, uint64_t now_ns);
 void hedge_cancel(struct exchange *);   /* forgets the second try, if there is one */
-void hedge_end_left(struct exchange *); /* it failed, and its second try has its caller */
-bool hedge_inherits(struct exchange *); /* it failed: its second try has the caller now */
+void hedge_end_left(struct exchange *); /* it failed; its caller waits for the second try */
+bool hedge_inherits(struct exchange *); /* it failed; true: the caller gets the second try */
 
 /* exchange_log.c */
 struct exchange_failure {

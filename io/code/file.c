@@ -148,8 +148,8 @@ compress_all(struct making *m)
 	return (err != 0 ? err : check_version(m->c));
 }
 
-/* The rest goes to the file, which gets its name.  A result in memory needs no file: then a failure
- * of the cache is none. */
+/* The rest goes to the file, which gets its name.  For a result in memory a
+ * failure of the cache is not an error, because it needs no file. */
 static int
 finish(struct making *m, const char *name)
 {

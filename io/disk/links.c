@@ -186,7 +186,7 @@ is_refusal(int err, const struct open_how *how)
 {
 	if (err == -EACCES)
 		return ((how->resolve & RESOLVE_BENEATH) == 0);
-	/* It may be another mount only. */
+	/* The reason may be a mount, not the root. */
 	if (err == -EXDEV)
 		return ((how->resolve & RESOLVE_NO_XDEV) == 0);
 	return (err == -ELOOP);

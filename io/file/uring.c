@@ -18,7 +18,7 @@
  *   IOSQE_ASYNC, same ring             810 ms    201 ms
  *   IOSQE_ASYNC, a ring of their own   802 ms    210 ms
  *
- * With the flag, the other class of workers (that of sockets) does the reads, because the kernel
+ * With the flag, the other class of workers (for sockets) does the reads, because the kernel
  * has not inspected their file yet.  So that nothing depends on this, each class may have as many
  * workers as both queues may have requests in flight.  The queues keep opens from starving reads.
  * The limits belong to the ring and apply to every thread that submits, because the thread that

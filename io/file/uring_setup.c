@@ -47,7 +47,7 @@ uring_parts(const struct io_conf *conf)
 int
 uring_setup(struct io_uring *ring, unsigned workers, const char **why)
 {
-	/* Every request in flight has space for its result and for that of its cancel. */
+	/* Every request in flight has space for its result and for the result of its cancel. */
 	struct io_uring_params p = { .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 		.cq_entries = 2 * workers + SUBMIT_MAX };
 	unsigned limit[2] = { workers, workers }; /* for both classes of workers */

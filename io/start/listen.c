@@ -252,7 +252,7 @@ bind_locked(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
 	return (err);
 }
 
-/* The file is made in its directory, or replaces that of a dead server. */
+/* Makes the file in its directory, or replaces the file of a dead server. */
 static int
 probe_unix(const char *path)
 {

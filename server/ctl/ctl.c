@@ -80,7 +80,7 @@ verb_of(const char *word)
 	return (v);
 }
 
-/* What is wrong with it, after a server that could say it was not found. */
+/* Says what is wrong with the configuration: no running server was found that could say it. */
 static void
 say_broken(struct text err, enum ctl_verb verb)
 {

@@ -109,7 +109,7 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 	const char *why = forbidden(rl, c);
 
 	if (rl->fetched && controls[c].asks != CONTROL_HINT)
-		return ("the reply is that of X-Reproxy-URL already");
+		return ("X-Reproxy-URL has fetched the reply already");
 	if (why != NULL)
 		return (why);
 	if (controls[c].asks == CONTROL_HINT) {

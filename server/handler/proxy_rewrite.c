@@ -96,7 +96,7 @@ change(struct request *r, const struct http_request *h, struct route_change *to)
 	return (to->host.p != NULL ? NULL : "no memory");
 }
 
-/* The URI without X-Rewrite-URI: that of the request as it is now. */
+/* The URI without X-Rewrite-URI: the URI of the request as it is now. */
 static struct text
 uri_of(struct relay *rl, const struct proxy_reply *p)
 {

@@ -9,7 +9,7 @@
  *
  * The runner checks the request against names that the helper's child has read from the
  * configuration: the ending of the script has this interpreter, the script lies below a directory,
- * and each variable is a usual one or that of setenv.  So an intruder in the server can run only
+ * and each variable is a usual one or one of setenv.  So an intruder in the server can run only
  * what the configuration runs.
  *
  * The end  The program's process group gets SIGTERM and, CGI_GRACE_MS later, SIGKILL: when the

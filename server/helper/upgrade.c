@@ -159,7 +159,7 @@ put_cause(struct buf *out, struct text said, int status)
 		buf_printf(out, "the new server ended with status %d and said nothing", status);
 }
 
-/* The old server confirms each answer: that of the new server, and this one.  If it has been
+/* The old server confirms each answer: the new server's, and this one.  If it has been
  * stopped meanwhile, the new one, which nobody else would stop, ends, too.  Older versions confirm
  * nothing. */
 static bool

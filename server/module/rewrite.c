@@ -4,7 +4,7 @@
  *   url.rewrite-once            -.  the first rule that matches; no rewrite follows
  *   url.rewrite, -final         -'
  *   url.rewrite-repeat          the same, but the rules are compared with the new target, too
- *   url.rewrite-if-not-file     -.  the same two, if the path is not that of a regular file; the
+ *   url.rewrite-if-not-file     -.  the same two, if the path is not a regular file; the
  *   -repeat-if-not-file         -'  place is asked for by a look-up
  *
  * As with lighttpd, the lists that one block sets belong together: those of an inner block replace

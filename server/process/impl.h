@@ -84,7 +84,7 @@ struct upgrade {
 	pid_t pid;  /* of the new server, once the helper has answered; 0 */
 	int status; /* 0: the new server is ready; or its exit status */
 	struct buf cause;
-	uint8_t heard;     /* answers so far; the supervisor waits for that of its own */
+	uint8_t heard;     /* answers so far; the supervisor waits for the answer of its own */
 	bool stopped;      /* a stop was requested meanwhile */
 	bool wanted;       /* one was requested while a reload ran */
 	bool retired;      /* a newer process serves; this one drains */

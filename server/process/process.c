@@ -146,7 +146,7 @@ prepare(struct process *ps, const struct config *config, struct listeners *now)
 		log_event(LOG_ERROR, NULL, "listen.none", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
-	/* that of a running server is taken over last */
+	/* the pid file of a running server is taken over last */
 	if (starter_socket() < 0 && process_pidfile(ps, c) != 0)
 		return (EX_CANTCREAT);
 	return (process_spawn(ps, config) == 0 ? 0 : EX_UNAVAILABLE);

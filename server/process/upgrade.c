@@ -178,7 +178,7 @@ process_upgrade(struct process *ps)
 /* ---------------------------------------------------------------- the outcome */
 
 /* The last message of this process: the manager listens to the new server from now on.  WATCHDOG=1
- * gives that the whole time for its first report. */
+ * starts the time for its first report anew. */
 static void
 tell_manager(struct process *ps, pid_t pid)
 {

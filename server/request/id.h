@@ -18,7 +18,7 @@ struct request;
 
 struct text request_id(struct request *);
 /* The traceparent (W3C Trace Context) that applications get in place of the client's; .n 0: the
- * client's is that of a trusted peer, and valid, so it passes with its tracestate.
+ * client's id comes from a trusted peer and is valid, so it passes with its tracestate.
  * A new trace has the id of the request, if this server made it, and the flag "sampled": without a
  * field most tracers would record, too. */
 struct text request_trace(struct request *);

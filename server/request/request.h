@@ -84,7 +84,7 @@ struct request {
 	int status;          /* of the reply; 0: none yet */
 	bool head_lent;      /* the bytes of head are in a lent buffer, not in the arena */
 	bool host_changed;   /* http.host is not the client's */
-	bool by_index;       /* the path is that of an index file that was found */
+	bool by_index;       /* the path names an index file that was found */
 	bool peeks;          /* earlier replies wait to be sent: its handler must not wait now */
 	bool cold;           /* the request waited for the file system */
 	bool proxied;        /* an application was asked, see server/handler/proxy_impl.h */

@@ -22,7 +22,8 @@ void route_end(struct worker_base *);  /* call it after the last request */
 struct route_change {
 	struct text path;  /* decoded and clean, with a NUL after it; in the arena */
 	struct text query; /* in the arena */
-	/* Set by a rewrite, which has its own limit: see struct request.  Empty: it has steps. */
+	/* Set by a rewrite, which has a limit of its own, see struct request.  Empty: any other
+	 * change counts as a step. */
 	struct text target;
 	/* as the parser leaves a Host: a valid name in lower case; in the arena */
 	struct text host;
@@ -33,8 +34,8 @@ struct route_change {
  * and a host are for a request whose head is in the arena (request_keep()). */
 bool route_again(struct request *, const struct route_change *);
 
-/* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.
- * 0, or the status of a refusal and *why, a constant. */
+/* Cleans the path (a route_change has a clean one), finds r->conf and r->site, and names the
+ * handler.  0, or the status of a refusal and *why, a constant. */
 int route(struct request *, const struct handler **, const char **why);
 /* Routes again when the path below the document root is known to exist, or r->script_len bytes of
  * it: $PHYSICAL["existing-path"]. */

@@ -35,7 +35,7 @@ struct status_backend {
 	uint64_t requests, failed, replies, replies_5xx, cut, refused;
 	uint64_t own_5xx[OWN_5XX_CAUSES];
 	unsigned load, pool_size;         /* requests in progress; open sockets */
-	unsigned idle, waiting, down;     /* down: workers that do not use it for a while */
+	unsigned idle, waiting, down;     /* down: workers that pause it */
 	uint64_t faults[BACKEND_NFAULTS]; /* failures by kind, backend_fault_names */
 	uint64_t retried;                 /* requests that failed here and went to another one */
 	struct backend_health health;     /* state, reason */

@@ -63,7 +63,7 @@ struct worker {
 	uint64_t sought_ns;       /* the last look for slow connections */
 	struct io_op pause;       /* timer that resumes accepting; in flight while pause_timed */
 	struct page pages[PAGES]; /* prepared error replies by status */
-	struct trust **trusts;    /* by listener; the last one is that of no listener */
+	struct trust **trusts;    /* by listener; the last one: no listener */
 	pthread_t thread;
 	bool running;
 	bool held;             /* its thread can neither end nor be joined: see io_leave() */

@@ -42,7 +42,7 @@ sub down {
 sub path { return $slow->dir . "/$_[0]" }
 sub status { my ($name, @more) = @_; return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => path($name), @more)->{status} }
 
-# What the disk is asked for by this.
+# The requests that this code makes to the disk.
 sub disk(&) {
 	my ($code) = @_;
 	my $before = $slow->counts;

@@ -131,7 +131,7 @@ subtest 'many sockets and applications' => sub {
 	run('stop', 'ctl', 'stop');
 };
 
-# Each directory and log takes a descriptor: what a start lacks, -t says before.
+# Each directory and log takes a descriptor.  -t says how many more a start would need.
 subtest 'descriptors' => sub {
 	mkdir "$dir/www/$_" for 1 .. 120;
 	put($conf, base() . join '', map { qq{\$HTTP["host"] == "$_" { server.document-root = "$dir/www/$_" accesslog.filename = "$dir/log/own$_" }\n} } 1 .. 120);

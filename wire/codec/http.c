@@ -203,7 +203,7 @@ status_line(struct http *s, struct text *in)
 
 /* ---------------------------------------------------------------- the fields */
 
-/* What the fields that end here say. */
+/* What the fields about framing and the connection say. */
 struct framing {
 	bool close, keep_alive;
 	size_t lengths, codings;

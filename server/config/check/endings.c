@@ -11,7 +11,7 @@
 
 struct endings {
 	struct config *cfg;
-	struct conf_list *list; /* its v is that of all */
+	struct conf_list *list; /* its v has the endings of all */
 	GArray *all;            /* struct text; one that is left out would be sent as a file */
 };
 

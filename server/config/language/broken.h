@@ -1,7 +1,7 @@
-/* server/config/language/broken.h -- where the server is whose configuration does not load any more.
+/* server/config/language/broken.h -- finds the running server if its configuration does not load.
  *
- * Its socket and its pid file are what is asked for a reload or an upgrade.  So the server itself
- * refuses it: with a line in its log, in its status and its metrics.
+ * A reload or an upgrade is requested through its socket and its pid file.  So the server itself
+ * refuses it, with a line in its log, in its status and its metrics.
  */
 #ifndef SERVER_CONFIG_BROKEN_H
 #define SERVER_CONFIG_BROKEN_H

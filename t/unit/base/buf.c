@@ -178,7 +178,7 @@ TEST("/arena/lent")
 	}
 }
 
-/* Nothing lent, or less than the grid leaves of it: malloc() from the start. */
+/* No memory is lent, or too little for one aligned piece: the first piece comes from malloc(). */
 TEST("/arena/bare")
 {
 	struct arena a;

@@ -230,7 +230,7 @@ TEST("/hold/evicted-in-recheck")
 	g_assert_cmpuint(file_cache_entries(cache), ==, 1);
 	ask(&b, "file"); /* unknown now */
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
-	stat_says(6, 1001); /* and changed: both wait for the same */
+	stat_says(6, 1001); /* the file has changed: both wait for one open */
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
 	open_says(6, 1001, 0);
 	read_says("bytes2");

@@ -91,7 +91,7 @@ TEST("/stale/closed-socket-is-silent")
 	c = child_start();
 	owner_free(o);
 	for (i = 0; i < 3; i++) {
-		put(p[1]); /* an event of the copy, each time */
+		put(p[1]); /* each write is an event of the copied descriptor */
 		run_ms(10);
 	}
 	close(p[1]);

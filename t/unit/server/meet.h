@@ -132,7 +132,7 @@ struct ask {
 	const char *url, *file;                                  /* file: AT_FILE: its bytes */
 	bool head, post, put, chunked, malformed, expect, waits; /* put: post is set, too */
 	size_t length;
-	size_t first, body, last; /* places in what its visitor says */
+	size_t first, body, last; /* offsets in the bytes of its client */
 	unsigned excuses;
 	uint64_t met;
 	struct visit visit[VISITS];

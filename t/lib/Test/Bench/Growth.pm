@@ -135,7 +135,7 @@ sub _load_of ($tree, $srv) {
 	return (-u => "$tree/urls", $srv->url . '/');
 }
 
-# Each name once where all are remembered, else as many as fill what is remembered.
+# Asks for each name once if the server remembers all names, else for twice as many names as it remembers.
 sub _warm ($bench, $tree, $srv, $n) {
 	my $most = $srv->name eq 'accel-all' ? $n : 2 * $bound;
 	$bench->load(-c => $clients, -n => $n < $most ? $n : $most, _load_of($tree, $srv));
