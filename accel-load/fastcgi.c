@@ -1,6 +1,7 @@
 /* accel-load/fastcgi.c -- asks a FastCGI application as a web server does.
  *
- * wire/codec/fastcgi.c makes the requests and reads the records: the same code that accel-server uses.
+ * wire/codec/fastcgi.c makes the requests and reads the records: the same code that accel-server
+ * uses.
  */
 #include <stdlib.h>
 

@@ -11,8 +11,8 @@
  * succeeds: a disk that hangs does not take its hot files with it.  A file that was not in demand
  * is checked before it is served.  That takes FILE_PATIENCE_MS at most.
  *
- * Contents that were read soon after a change may change again without new times (io/start/version.h).
- * The next check reads them again, and the old contents serve until then.
+ * Contents that were read soon after a change may change again without new times
+ * (io/start/version.h). The next check reads them again, and the old contents serve until then.
  *
  * Absences and refusals are entries too (err set).  They have a list of their own, so that a storm
  * of unknown names cannot push files out.

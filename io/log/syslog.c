@@ -1,5 +1,5 @@
-/* io/log/syslog.c -- see syslog.h.  syslog(3) could wait, and would connect again, which the sandbox
- * forbids. */
+/* io/log/syslog.c -- see syslog.h.  syslog(3) could wait, and would connect again, which the
+ * sandbox forbids. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -139,8 +139,8 @@ parked(struct io *io, struct io_op *op)
 	return (false);
 }
 
-/* An error of accept(2) for a connection that died in the queue, or that a firewall forbids, does not
- * concern the next one. */
+/* An error of accept(2) for a connection that died in the queue, or that a firewall forbids, does
+ * not concern the next one. */
 static bool
 accept_again(int err)
 {

@@ -1,5 +1,5 @@
-/* io/memory/pressure.h -- is memory short: stalls that the kernel counted (PSI), and pages of files that
- * had been in memory and were read again (refaults), of the machine and of the own cgroup.
+/* io/memory/pressure.h -- is memory short: stalls that the kernel counted (PSI), and pages of files
+ * that had been in memory and were read again (refaults), of the machine and of the own cgroup.
  *
  *   loop --pressure_ask()--> thread: reads files of /proc and of the cgroup file system
  *   loop <--pressure_get()-- the last look

@@ -1,6 +1,7 @@
-/* io/memory/process_status.h -- descriptors, memory and processor time of this process, under the names
- * that all clients of Prometheus use: process_open_fds, process_max_fds, process_cpu_seconds_total,
- * process_resident_memory_bytes, process_virtual_memory_bytes, process_start_time_seconds.
+/* io/memory/process_status.h -- descriptors, memory and processor time of this process, under the
+ * names that all clients of Prometheus use: process_open_fds, process_max_fds,
+ * process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
+ * process_start_time_seconds.
  *
  * Thread   any; never waits for a disk.
  */

@@ -1,9 +1,10 @@
 /* io/start/become.h -- root becomes a user for good: the one place for servers and their programs.
  *
- * Sets the real, effective and saved user and group, and replaces the supplementary groups: those of
- * the user, and gid.
+ * Sets the real, effective and saved user and group, and replaces the supplementary groups: those
+ * of the user, and gid.
  *
- * Errors   0, or -errno, -EPERM if root can come back.  A process that failed may be half changed and
+ * Errors   0, or -errno, -EPERM if root can come back.  A process that failed may be half changed
+ * and
  *          has to end.
  */
 #ifndef IO_START_BECOME_H

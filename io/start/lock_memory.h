@@ -1,4 +1,5 @@
-/* io/start/lock_memory.h -- keeps the program in memory, so that its loops never read it from a disk.
+/* io/start/lock_memory.h -- keeps the program in memory, so that its loops never read it from a
+ * disk.
  *
  *   program file, libraries   code, constants, data: read now, and never dropped; not those that
  *                             only threads run (compression, passwords)

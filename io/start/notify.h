@@ -1,5 +1,5 @@
-/* io/start/notify.h -- reports the state of the program to the service manager, as systemd expects: a
- * datagram to $NOTIFY_SOCKET.
+/* io/start/notify.h -- reports the state of the program to the service manager, as systemd expects:
+ * a datagram to $NOTIFY_SOCKET.
  *
  * Thread   the first one.  It waits for the manager for 0.2 s at most; then the report is lost.
  */

@@ -1,4 +1,5 @@
-/* io/start/sandbox.c -- Landlock, and the order of the steps; sandbox_calls.c has the filter of calls.
+/* io/start/sandbox.c -- Landlock, and the order of the steps; sandbox_calls.c has the filter of
+ * calls.
  *
  * Rights are written as numbers: the headers of Debian 12 are older than the kernels it runs on,
  * and this interface only grows.

@@ -1,9 +1,10 @@
-/* io/start/sandbox.h -- the sandbox: the paths that this process may open and the system calls that it
- * may make from now on.
+/* io/start/sandbox.h -- the sandbox: the paths that this process may open and the system calls that
+ * it may make from now on.
  *
  *   names   Landlock: a table of paths with their rights.  All other paths fail with EACCES, and
  *           nothing can be executed.  stat() is not confined, nor are TCP ports.
- *   calls   seccomp: io/start/sandbox_calls.def lists the calls of each program.  A call that only an
+ *   calls   seccomp: io/start/sandbox_calls.def lists the calls of each program.  A call that only
+ * an
  *           intruder makes kills the process; all others fail with ENOSYS.
  *
  * Both require that execve(2) cannot gain privileges (no_new_privs).

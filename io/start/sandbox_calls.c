@@ -1,4 +1,5 @@
-/* io/start/sandbox_calls.c -- the filter of system calls, made by libseccomp from sandbox_calls.def.
+/* io/start/sandbox_calls.c -- the filter of system calls, made by libseccomp from
+ * sandbox_calls.def.
  *
  * Hot calls are allowed with any arguments, so the kernel (5.11 and newer) decides them with a
  * bitmap.

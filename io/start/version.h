@@ -1,5 +1,5 @@
-/* io/start/version.h -- identifies the contents of a file that were seen, as far as its times and size
- * can.
+/* io/start/version.h -- identifies the contents of a file that were seen, as far as its times and
+ * size can.
  *
  * A file system stamps a write with the last tick of a clock.  Two writes within one tick leave the
  * same times, so bytes read between them look current for ever.  Contents are therefore settled

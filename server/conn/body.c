@@ -1,6 +1,7 @@
 /* server/conn/body.c -- request bodies: read and dropped, or collected for an application.
  *
- *   client --> eat_body() --> r->upload (server/request/spool.h: memory, then a file) --whole--> handler
+ *   client --> eat_body() --> r->upload (server/request/spool.h: memory, then a file) --whole-->
+ * handler
  *
  * Receiving pauses while a piece of the body is being written, so an upload holds one piece in
  * memory at a time.

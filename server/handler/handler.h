@@ -5,8 +5,8 @@
  * r->peeks it does only what needs no waiting; otherwise it changes nothing and returns
  * HANDLED_NOT_NOW.
  *
- * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has let go of all it
- * holds.  The conditions are evaluated anew, and another handler may start.
+ * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has let go of
+ * all it holds.  The conditions are evaluated anew, and another handler may start.
  */
 #ifndef SERVER_HANDLER_HANDLER_H
 #define SERVER_HANDLER_HANDLER_H

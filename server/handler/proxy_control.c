@@ -1,7 +1,8 @@
 /* server/handler/proxy_control.c -- what an application asks for in control headers: allowed and
  * done, or dropped and logged.
  *
- *   a row of wire/codec/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
+ *   a row of wire/codec/controls.def --> allowed by its setting? --> ANSWER: the first one is
+ * returned
  *                                                              HINT:   done here
  */
 #include "base/arena.h"

@@ -53,8 +53,8 @@ void helper_interrupted_by(struct helper *, int fd, bool (*interrupted)(void *ar
 int helper_open_log(void *helper, const char *path);
 int helper_listen(struct helper *, const char *address, char why[HELPER_WHY_MAX]);
 int helper_pidfile(struct helper *, const char *path);
-/* Starts the application of a line (server/config/check/spawn.h).  Returns its lifeline: the application
- * ends when it is closed, and messages of its keeper come from it.  Or -errno. */
+/* Starts the application of a line (server/config/check/spawn.h).  Returns its lifeline: the
+ * application ends when it is closed, and messages of its keeper come from it.  Or -errno. */
 int helper_spawn_start(struct helper *, const char *line, char why[HELPER_WHY_MAX]);
 int helper_remove_pidfile(struct helper *, const char *path);
 /* The socket for accel-server ctl: "unix:PATH". */

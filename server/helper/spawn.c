@@ -1,4 +1,5 @@
-/* server/helper/spawn.c -- starts an application and keeps it running; see server/config/check/spawn.h.
+/* server/helper/spawn.c -- starts an application and keeps it running; see
+ * server/config/check/spawn.h.
  *
  *   server ===lifeline=== keeper --fork, exec--> application    as server.username
  *                         holds the              descriptor 0 is the

@@ -189,8 +189,8 @@ tell_names(const struct config *config, int names)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
 
-/* server/config/check/limits.h refuses almost all such configurations before, with file and line; the
- * directories of users are known here only. */
+/* server/config/check/limits.h refuses almost all such configurations before, with file and line;
+ * the directories of users are known here only. */
 static int
 refuse_names(int reply)
 {

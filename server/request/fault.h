@@ -1,5 +1,5 @@
-/* server/request/fault.h -- tells why a client got 5xx, or a part of a file: one line with path, device and
- * stage.
+/* server/request/fault.h -- tells why a client got 5xx, or a part of a file: one line with path,
+ * device and stage.
  *
  *   reply.failed status=503 path=/a/b device=/srv/nfs stage=open waited-ms=30001 why="..."
  *

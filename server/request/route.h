@@ -55,8 +55,8 @@ bool route_captures(struct request *, unsigned block, struct text cap[MATCH_CAPT
 /* Another handler may answer for the index file of a directory. */
 bool route_asks_index(const struct request *);
 
-/* All lines of a field as one, as for applications (RFC 9110, 5.3); .p NULL: there is none.  False: no
- * memory. */
+/* All lines of a field as one, as for applications (RFC 9110, 5.3); .p NULL: there is none.  False:
+ * no memory. */
 bool route_joined(struct request *, struct text name, const char *sep, struct text *all);
 
 /* The path without ";" and what follows it in each part: what a servlet container serves.  .p NULL:

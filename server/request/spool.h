@@ -1,5 +1,5 @@
-/* server/request/spool.h -- bytes of a body that have to wait: in memory while they are few, then in a file
- * without a name.
+/* server/request/spool.h -- bytes of a body that have to wait: in memory while they are few, then
+ * in a file without a name.
  *
  *   spool_add() --> [ memory ] --when full--> [ file in the first directory ] [ in the next one ]
  *   spool_front() <-- the oldest bytes: a range of a file, or memory

@@ -1,7 +1,7 @@
 /* server/worker/base.h -- what a request sees of its worker; the first member of struct worker.
  *
- * The rooms that answer requests need a loop, a cache, the settings and the counters.  How the worker
- * lives is theirs not to know: that is server/worker/worker.h.
+ * The rooms that answer requests need a loop, a cache, the settings and the counters.  How the
+ * worker lives is theirs not to know: that is server/worker/worker.h.
  *
  * Thread   the worker's.
  */

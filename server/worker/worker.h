@@ -1,4 +1,5 @@
-/* server/worker/worker.h -- one thread with its loop, its connections, its cache and its backend pools.
+/* server/worker/worker.h -- one thread with its loop, its connections, its cache and its backend
+ * pools.
  *
  * Workers share the listening sockets, the pools of threads and the log files, nothing else.
  */

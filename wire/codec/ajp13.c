@@ -1,4 +1,5 @@
-/* wire/codec/ajp13.c -- AJP 1.3, one request at a time on a socket; wire/codec/ajp13_request.c has the request.
+/* wire/codec/ajp13.c -- AJP 1.3, one request at a time on a socket; wire/codec/ajp13_request.c has
+ * the request.
  *
  *   to it     FORWARD REQUEST  [body packet]  a body packet for each GET BODY CHUNK, at last empty
  *   from it   GET BODY CHUNK...  SEND HEADERS  SEND BODY CHUNK...  END RESPONSE

@@ -1,9 +1,10 @@
-/* wire/codec/cgi_request.h -- a request for a CGI program, as the process that runs the program reads it.
+/* wire/codec/cgi_request.h -- a request for a CGI program, as the process that runs the program
+ * reads it.
  *
  *   worker --FastCGI 1.0: BEGIN  PARAMS...  STDIN...--> cgi_request_feed()
  *
- * Only what wire/codec/fastcgi.c writes is accepted: role responder, one request, each stream in its
- * turn.  The worker may be in the hands of an intruder, so all else is CGI_BAD.
+ * Only what wire/codec/fastcgi.c writes is accepted: role responder, one request, each stream in
+ * its turn.  The worker may be in the hands of an intruder, so all else is CGI_BAD.
  *
  * Pure: any split of the same bytes gives the same events (CGI_BODY may come in other pieces).
  * Bounds   PROTO_REQUEST_MAX bytes of variables.

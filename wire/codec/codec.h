@@ -1,4 +1,5 @@
-/* wire/codec/codec.h -- the interface of a wire protocol: bytes to events, events to bytes, nothing else.
+/* wire/codec/codec.h -- the interface of a wire protocol: bytes to events, events to bytes, nothing
+ * else.
  *
  *   to the application     request, body, body_end, answers of reply --> out
  *   from the application   in --> reply, eof --> INTERIM, HEAD, BODY, NOTE, END, REFUSED, BAD

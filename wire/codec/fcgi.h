@@ -1,4 +1,5 @@
-/* wire/codec/fcgi.h -- the records of FastCGI 1.0, for both roles: fastcgi.c asks, fcgi_record.c answers.
+/* wire/codec/fcgi.h -- the records of FastCGI 1.0, for both roles: fastcgi.c asks, fcgi_record.c
+ * answers.
  *
  *   record    version  type  id(2)  length(2)  padding  0   content(length)   (padding)
  *   pair      length of the name, length of the value, name, value

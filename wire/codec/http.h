@@ -1,5 +1,5 @@
-/* wire/codec/http.h -- replies of HTTP/1.x (RFC 9112), for the codecs whose applications send them: http,
- * uwsgi.  Pure, as codec.h says; the exchange owns the state. */
+/* wire/codec/http.h -- replies of HTTP/1.x (RFC 9112), for the codecs whose applications send them:
+ * http, uwsgi.  Pure, as codec.h says; the exchange owns the state. */
 #ifndef WIRE_HTTP_H
 #define WIRE_HTTP_H
 

@@ -1,4 +1,5 @@
-/* wire/codec/pieces.h -- the value of X-Sendfile2: pieces of files, sent one after the other.  Pure.
+/* wire/codec/pieces.h -- the value of X-Sendfile2: pieces of files, sent one after the other.
+ * Pure.
  *
  *   /srv/a%20b 0-99, /srv/c 100-      bytes 0 to 99 of "/srv/a b", then all of /srv/c after 99
  */

@@ -1,5 +1,5 @@
-/* wire/http1/accept_encoding.h -- Accept-Encoding (RFC 9110, 12.5.3): which content coding a client gets.
- * Pure.
+/* wire/http1/accept_encoding.h -- Accept-Encoding (RFC 9110, 12.5.3): which content coding a client
+ * gets. Pure.
  *
  * Bounds   ACCEPT_MEMBERS members of all lines are read; further ones count as not sent.
  * Errors   a malformed member counts as not sent, so its coding is not used.

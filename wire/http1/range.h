@@ -1,6 +1,6 @@
-/* wire/http1/range.h -- the byte ranges of a Range header (RFC 9110, 14.1.2), before the size of the file
- * is known.  Pure, linear.  ranges_select() in wire/http1/validate.h judges the header for a reply: -1
- * (416, unsatisfiable) if no range has a byte of the file.
+/* wire/http1/range.h -- the byte ranges of a Range header (RFC 9110, 14.1.2), before the size of
+ * the file is known.  Pure, linear.  ranges_select() in wire/http1/validate.h judges the header for
+ * a reply: -1 (416, unsatisfiable) if no range has a byte of the file.
  *
  * Units    bytes.  A number that is too large counts as infinite: no file has this many bytes.
  */

@@ -1,7 +1,7 @@
 /* wire/http1/reply.h -- the head of a reply as a client reads it: status, and where the body ends.
  *
- * Pure.  For programs that pass nothing on: a reply for a client goes through wire/codec/http.h, which
- * collects all fields.  Both refuse the same heads, because a reply has one meaning (see
+ * Pure.  For programs that pass nothing on: a reply for a client goes through wire/codec/http.h,
+ * which collects all fields.  Both refuse the same heads, because a reply has one meaning (see
  * wire/codec/http.c).
  */
 #ifndef WIRE_HTTP1_REPLY_H

@@ -1,5 +1,6 @@
-/* server/config/check/backend_lists.h -- the values of proxy-core.backends and proxy-core.authorizer as
- * lists of backends.  The helper's child has looked up the addresses of the names (server/config/record.h).
+/* server/config/check/backend_lists.h -- the values of proxy-core.backends and
+ * proxy-core.authorizer as lists of backends.  The helper's child has looked up the addresses of
+ * the names (server/config/record.h).
  *
  * Errors   the directive whose value is wrong, with one sentence in err; NULL: none.
  * Owner    the caller: each member of lists is a struct backends, from g_malloc().

@@ -1,5 +1,5 @@
-/* server/config/check/convert.c -- turns the value of one entry into a field of struct conf, if it has
- * the type and keeps the limits of its directive. */
+/* server/config/check/convert.c -- turns the value of one entry into a field of struct conf, if it
+ * has the type and keeps the limits of its directive. */
 #include <stdio.h>
 #include <string.h>
 #include "base/utf8.h"

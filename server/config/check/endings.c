@@ -1,5 +1,5 @@
-/* server/config/check/endings.c -- the endings of scripts, as conditions around proxy-core.backends have
- * them.
+/* server/config/check/endings.c -- the endings of scripts, as conditions around proxy-core.backends
+ * have them.
  *
  *   $HTTP["url"] =~ "\.(php|phtml)$" { proxy-core.backends = ... }    --> .php .phtml
  *

@@ -1,5 +1,5 @@
-/* server/config/check/proxy_check.c -- settings of proxy-core that depend on each other, or on more than
- * the table of directives says.  -t and a start give the same answer, with file and line. */
+/* server/config/check/proxy_check.c -- settings of proxy-core that depend on each other, or on more
+ * than the table of directives says.  -t and a start give the same answer, with file and line. */
 #include "proxy-core/backends.h"
 #include "server/config/impl.h"
 #include "server/config/check/rewrite.h"

@@ -1,5 +1,5 @@
-/* server/config/check/rewrite.h -- proxy-core.rewrite-request and rewrite-response: NAME => ( regex =>
- * replacement ).
+/* server/config/check/rewrite.h -- proxy-core.rewrite-request and rewrite-response: NAME => ( regex
+ * => replacement ).
  *
  * The first regex that matches turns the whole value into its replacement, where $0..$9 are the
  * captures and $$ is a dollar.  Without a match the value is unchanged.  A value has no control

@@ -1,5 +1,5 @@
-/* server/config/check/targets.h -- backends by name: which block of proxy-core.backends has the host and
- * port of a URL.
+/* server/config/check/targets.h -- backends by name: which block of proxy-core.backends has the
+ * host and port of a URL.
  *
  * Nothing is resolved: the names are compared as they are written, a missing port is 80.
  *

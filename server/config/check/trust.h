@@ -1,4 +1,5 @@
-/* server/config/check/trust.h -- the peers of one listening socket that may speak for other clients.
+/* server/config/check/trust.h -- the peers of one listening socket that may speak for other
+ * clients.
  *
  * Owner    a worker, one for each listener.  Immutable.
  * Source   proxies: server.proxy-protocol, extforward.hap-PROXY; the others: extforward.*.

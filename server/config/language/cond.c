@@ -1,5 +1,5 @@
-/* server/config/language/cond.c -- `$FIELD["name"] op "value"`: the known fields, and whether a condition is
- * true.
+/* server/config/language/cond.c -- `$FIELD["name"] op "value"`: the known fields, and whether a
+ * condition is true.
  */
 #include "base/address.h"
 #include "server/config/impl.h"

@@ -1,4 +1,5 @@
-/* server/config/language/lex.c -- turns bytes of a configuration file into tokens with their positions. */
+/* server/config/language/lex.c -- turns bytes of a configuration file into tokens with their
+ * positions. */
 #include "server/config/impl.h"
 
 static const char *const token_names[] = {

@@ -1,5 +1,5 @@
-/* server/config/language/print.c -- prints the blocks as text that loads again with the same meaning, except
- * for secrets.
+/* server/config/language/print.c -- prints the blocks as text that loads again with the same
+ * meaning, except for secrets.
  *
  * Blocks are printed in the order of their first appearance, because later ones win.  A block that
  * got a child after its neighbour was opened is therefore opened again: the same condition in the

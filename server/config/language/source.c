@@ -1,5 +1,5 @@
-/* server/config/language/source.c -- reads configuration text: files, patterns, commands, all through
- * server/config/record.h.
+/* server/config/language/source.c -- reads configuration text: files, patterns, commands, all
+ * through server/config/record.h.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* server/config/language/view.c -- which conditions are true for a request, and the resulting struct conf.
+/* server/config/language/view.c -- which conditions are true for a request, and the resulting
+ * struct conf.
  *
  * Clients choose which conditions are true, so the number of kept sets is limited.  The least
  * recently used set is dropped, and built again when it is needed.

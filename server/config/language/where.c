@@ -1,4 +1,5 @@
-/* server/config/language/where.c -- the place of a setting in the files, for messages after the load. */
+/* server/config/language/where.c -- the place of a setting in the files, for messages after the
+ * load. */
 #include "server/config/impl.h"
 
 /* The name that the directive of this entry has today; an old name stands for it. */

@@ -1,5 +1,5 @@
-/* server/config/lighttpd/refused.c -- reports names that are not directives: settings of lighttpd that
- * accel-server does not have, misspelled names, and modules.
+/* server/config/lighttpd/refused.c -- reports names that are not directives: settings of lighttpd
+ * that accel-server does not have, misspelled names, and modules.
  */
 #include "server/config/impl.h"
 

@@ -1,5 +1,5 @@
-/* server/config/lighttpd/translate.h -- shared by the translate*.c files: fastcgi.server, scgi.server,
- * proxy.server and ajp13.server of lighttpd 1.4 become blocks of proxy-core.
+/* server/config/lighttpd/translate.h -- shared by the translate*.c files: fastcgi.server,
+ * scgi.server, proxy.server and ajp13.server of lighttpd 1.4 become blocks of proxy-core.
  *
  *   fastcgi.server = ( ".php" => (( HOST )), "/app" => (( HOST ), ( HOST )) )
  *        |               `--- key: an ending or a prefix        `--- hosts: backends of one pool

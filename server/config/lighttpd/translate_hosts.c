@@ -1,5 +1,5 @@
-/* server/config/lighttpd/translate_hosts.c -- reads ( KEY => ( LABEL => ( OPTION => VALUE ) ) ); see
- * translate.h. */
+/* server/config/lighttpd/translate_hosts.c -- reads ( KEY => ( LABEL => ( OPTION => VALUE ) ) );
+ * see translate.h. */
 #include <stdio.h>
 #include "server/config/lighttpd/translate.h"
 

@@ -1,5 +1,5 @@
-/* server/config/lighttpd/translate_pool.c -- the settings of a block that fastcgi.server and the like
- * become; see translate.h. */
+/* server/config/lighttpd/translate_pool.c -- the settings of a block that fastcgi.server and the
+ * like become; see translate.h. */
 #include "server/config/lighttpd/translate.h"
 
 /* lighttpd opens a socket for each request; the application's queue is the limit. */

@@ -1,5 +1,5 @@
-/* server/config/lighttpd/translate_proxy.c -- proxy.header, proxy.forwarded and proxy.replace-http-host; see
- * translate.h. */
+/* server/config/lighttpd/translate_proxy.c -- proxy.header, proxy.forwarded and
+ * proxy.replace-http-host; see translate.h. */
 #include "server/config/lighttpd/translate.h"
 
 const char *const gateway_proxy_settings[] = { "header", "forwarded", "replace-http-host",

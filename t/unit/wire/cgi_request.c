@@ -1,5 +1,5 @@
-/* t/unit/wire/cgi_request.c -- a request for a CGI program: what wire/codec/fastcgi.c writes is read at
- * every split, and nothing else. */
+/* t/unit/wire/cgi_request.c -- a request for a CGI program: what wire/codec/fastcgi.c writes is
+ * read at every split, and nothing else. */
 #include "t/unit/test.h"
 #include "wire/codec/cgi_request.h"
 #include "wire/codec/codec.h"
