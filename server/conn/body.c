@@ -176,7 +176,7 @@ conn_stream_max(const struct request *r)
 }
 
 bool
-conn_upload_too_long(const struct request *r)
+conn_request_upload_too_long(const struct request *r)
 {
 	uint64_t max = conn_stream_max(r);
 

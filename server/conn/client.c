@@ -34,14 +34,14 @@ put_number(char *id, const struct request *r)
 static __thread char logged_id[NUMBER_MAX + 1 + REQUEST_ID_MAX + 1];
 
 const char *
-conn_number(const struct request *r)
+conn_request_number(const struct request *r)
 {
 	(void)put_number(logged_id, r);
 	return (logged_id);
 }
 
 const char *
-conn_id(const struct request *r)
+conn_request_id(const struct request *r)
 {
 	struct text id = request_id((struct request *)(uintptr_t)r);
 	size_t n = put_number(logged_id, r);
@@ -53,13 +53,13 @@ conn_id(const struct request *r)
 }
 
 struct text
-conn_remote(const struct request *r, char buf[64])
+conn_request_remote(const struct request *r, char buf[64])
 {
 	return (text_of(client_addr_text(&r->client.sa, buf)));
 }
 
 struct log_field
-conn_client(const struct request *r)
+conn_request_client(const struct request *r)
 {
 	static __thread char client[64];
 
@@ -86,7 +86,7 @@ asked_for(const struct request *r)
 }
 
 void
-conn_tell_refused(const struct request *r, int status, const char *why)
+conn_request_tell_refused(const struct request *r, int status, const char *why)
 {
 	log_limited(10, LOG_INFO, conn_id(r), "request.refused", conn_client(r),
 	    LF_U64("status", (unsigned)status), LF_STR("why", why), asked_for(r));
@@ -101,19 +101,19 @@ port_of(const union io_addr *a)
 }
 
 uint16_t
-conn_remote_port(const struct request *r)
+conn_request_remote_port(const struct request *r)
 {
 	return (port_of(&r->client));
 }
 
 struct text
-conn_peer(const struct request *r, char buf[64])
+conn_request_peer(const struct request *r, char buf[64])
 {
 	return (text_of(client_addr_text(&r->conn->peer.sa, buf)));
 }
 
 bool
-conn_named_client(const struct request *r, struct client_addr *client)
+conn_request_named_client(const struct request *r, struct client_addr *client)
 {
 	struct ip ip;
 
@@ -125,14 +125,14 @@ conn_named_client(const struct request *r, struct client_addr *client)
 }
 
 bool
-conn_metered_client(const struct request *r, struct client_addr *client)
+conn_request_metered_client(const struct request *r, struct client_addr *client)
 {
 	return (conn_named_client(r, client) && r->worker->conf.meters != NULL);
 }
 
 /* Behind a trusted proxy the next request may be one of another client. */
 unsigned
-conn_over_rate(struct request *r, bool over)
+conn_request_over_rate(struct request *r, bool over)
 {
 	struct conn *c = r->conn;
 
@@ -141,7 +141,7 @@ conn_over_rate(struct request *r, bool over)
 }
 
 bool
-conn_takes_tunnel(const struct request *r, unsigned max)
+conn_request_takes_tunnel(const struct request *r, unsigned max)
 {
 	struct clients *all = r->worker->conf.tunnels;
 	struct conn *c = r->conn;
@@ -154,19 +154,19 @@ conn_takes_tunnel(const struct request *r, unsigned max)
 }
 
 uint64_t
-conn_passed(const struct request *r)
+conn_request_passed(const struct request *r)
 {
 	return (r->sent + r->in.received + (r->conn->sending ? r->sender.sent : 0));
 }
 
 bool
-conn_client_ended(const struct request *r)
+conn_request_client_ended(const struct request *r)
 {
 	return (r->conn->ended);
 }
 
 bool
-conn_claims(const struct request *r, const struct text **v, size_t *n)
+conn_request_claims(const struct request *r, const struct text **v, size_t *n)
 {
 	const struct trust *t = r->conn->trust;
 
@@ -176,32 +176,32 @@ conn_claims(const struct request *r, const struct text **v, size_t *n)
 }
 
 bool
-conn_trusted(const struct request *r)
+conn_request_trusted(const struct request *r)
 {
 	return (r->conn->trusted);
 }
 
 struct text
-conn_scheme(const struct request *r)
+conn_request_scheme(const struct request *r)
 {
 	return (r->https ? TEXT("https") : TEXT("http"));
 }
 
 struct text
-conn_listener(const struct request *r)
+conn_request_listener(const struct request *r)
 {
 	return (text_of(r->conn->listener));
 }
 
 uint32_t
-conn_requests(const struct request *r)
+conn_request_requests(const struct request *r)
 {
 	return (r->conn->nreq);
 }
 
 /* The listener may have the address of all interfaces. */
 struct text
-conn_local(const struct request *r, char buf[64])
+conn_request_local(const struct request *r, char buf[64])
 {
 	union io_addr a;
 
@@ -211,7 +211,7 @@ conn_local(const struct request *r, char buf[64])
 }
 
 uint16_t
-conn_local_port(const struct request *r)
+conn_request_local_port(const struct request *r)
 {
 	union io_addr a;
 

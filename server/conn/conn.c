@@ -127,7 +127,7 @@ conn_route(struct conn *c)
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
-	if (worker_is_leaving(&c->w->base))
+	if (counters_leaving(c->w->base.conf.counters_list))
 		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
@@ -416,25 +416,25 @@ decided(struct conn *c, enum outcome o)
 }
 
 void
-conn_replied(struct request *r)
+conn_request_replied(struct request *r)
 {
 	decided(r->conn, OUTCOME_REPLY);
 }
 
 void
-conn_route_again(struct request *r)
+conn_request_route_again(struct request *r)
 {
 	decided(r->conn, OUTCOME_AGAIN);
 }
 
 void
-conn_cut(struct request *r)
+conn_request_cut(struct request *r)
 {
 	decided(r->conn, OUTCOME_CUT);
 }
 
 void
-conn_close_after(struct request *r)
+conn_request_close_after(struct request *r)
 {
 	r->conn->close_after = true;
 }
@@ -448,7 +448,7 @@ body_is_dropped(const struct request *r)
 }
 
 bool
-conn_keeps_alive(const struct request *r)
+conn_request_keeps_alive(const struct request *r)
 {
 	if (r->in.left != 0 && !body_is_dropped(r))
 		r->conn->close_after = true; /* also if the body comes after all */
@@ -456,7 +456,7 @@ conn_keeps_alive(const struct request *r)
 }
 
 void
-conn_send_body(struct request *r, void (*sent)(struct request *, int err))
+conn_request_send_body(struct request *r, void (*sent)(struct request *, int err))
 {
 	struct conn *c = r->conn;
 
@@ -467,3 +467,51 @@ conn_send_body(struct request *r, void (*sent)(struct request *, int err))
 	c->sent = sent;
 	start_sender(c);
 }
+
+static void
+request_stop(struct request *r)
+{
+	conn_stop(r->conn);
+}
+
+static void
+request_show(struct request *r)
+{
+	conn_phase_show(r->conn);
+}
+
+const struct conn_verbs conn_verbs = {
+	.replied = conn_request_replied,
+	.route_again = conn_request_route_again,
+	.cut = conn_request_cut,
+	.close_after = conn_request_close_after,
+	.keeps_alive = conn_request_keeps_alive,
+	.id = conn_request_id,
+	.number = conn_request_number,
+	.remote = conn_request_remote,
+	.client = conn_request_client,
+	.tell_refused = conn_request_tell_refused,
+	.remote_port = conn_request_remote_port,
+	.peer = conn_request_peer,
+	.named_client = conn_request_named_client,
+	.over_rate = conn_request_over_rate,
+	.metered_client = conn_request_metered_client,
+	.takes_tunnel = conn_request_takes_tunnel,
+	.passed = conn_request_passed,
+	.client_ended = conn_request_client_ended,
+	.claims = conn_request_claims,
+	.trusted = conn_request_trusted,
+	.scheme = conn_request_scheme,
+	.local = conn_request_local,
+	.local_port = conn_request_local_port,
+	.requests = conn_request_requests,
+	.listener = conn_request_listener,
+	.show = request_show,
+	.body_room = conn_request_body_room,
+	.early_reply = conn_request_early_reply,
+	.tunnel = conn_request_tunnel,
+	.tunnel_half = conn_request_tunnel_half,
+	.upload_too_long = conn_request_upload_too_long,
+	.send_body = conn_request_send_body,
+	.stop = request_stop,
+};

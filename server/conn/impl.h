@@ -22,6 +22,7 @@
 #include "server/conn/conn.h"
 #include "server/conn/handover.h"
 #include "server/handler/handler.h"
+#include "server/request/client.h"
 #include "server/worker/worker.h"
 
 #define BODY_RATE 1024u /* bytes a second that a request body must have in the long run */
@@ -185,5 +186,40 @@ void conn_take_bytes(struct conn *, struct io_op *);
 bool conn_receive(struct conn *, uint32_t deadline_ms, void (*done)(struct io_op *));
 /* WAIT, or st_close */
 const struct conn_state *conn_want_bytes(struct conn *, uint32_t deadline_ms);
+
+/* The table of server/request/client.h. */
+void conn_request_replied(struct request *);
+void conn_request_route_again(struct request *);
+void conn_request_cut(struct request *);
+void conn_request_close_after(struct request *);
+bool conn_request_keeps_alive(const struct request *);
+const char *conn_request_id(const struct request *);
+const char *conn_request_number(const struct request *);
+struct text conn_request_remote(const struct request *, char buf[64]);
+struct log_field conn_request_client(const struct request *);
+void conn_request_tell_refused(const struct request *, int status, const char *why);
+uint16_t conn_request_remote_port(const struct request *);
+struct text conn_request_peer(const struct request *, char buf[64]);
+bool conn_request_named_client(const struct request *, struct client_addr *);
+unsigned conn_request_over_rate(struct request *, bool over);
+bool conn_request_metered_client(const struct request *, struct client_addr *);
+bool conn_request_takes_tunnel(const struct request *, unsigned max);
+uint64_t conn_request_passed(const struct request *);
+bool conn_request_client_ended(const struct request *);
+bool conn_request_claims(const struct request *, const struct text **, size_t *n);
+bool conn_request_trusted(const struct request *);
+struct text conn_request_scheme(const struct request *);
+struct text conn_request_local(const struct request *, char buf[64]);
+uint16_t conn_request_local_port(const struct request *);
+uint32_t conn_request_requests(const struct request *);
+struct text conn_request_listener(const struct request *);
+/* Counts the connection under what it does now; otherwise it is counted when it waits. */
+void conn_phase_show(struct conn *);
+bool conn_request_body_room(struct request *);
+void conn_request_early_reply(struct request *);
+void conn_request_tunnel(struct request *);
+void conn_request_tunnel_half(struct request *);
+bool conn_request_upload_too_long(const struct request *);
+void conn_request_send_body(struct request *, void (*sent)(struct request *, int err));
 
 #endif

@@ -194,7 +194,7 @@ conn_stream_ends(struct conn *c)
 /* ---- for handlers */
 
 bool
-conn_body_room(struct request *r)
+conn_request_body_room(struct request *r)
 {
 	if (r->in.streams && r->in.left != 0 && !r->conn->closing)
 		conn_stream(r->conn);
@@ -202,14 +202,14 @@ conn_body_room(struct request *r)
 }
 
 void
-conn_early_reply(struct request *r)
+conn_request_early_reply(struct request *r)
 {
 	if (r->in.streams && !r->conn->tunnel && r->in.left > SKIP_MAX)
 		r->conn->close_after = true;
 }
 
 void
-conn_tunnel(struct request *r)
+conn_request_tunnel(struct request *r)
 {
 	struct conn *c = r->conn;
 
@@ -223,7 +223,7 @@ conn_tunnel(struct request *r)
 }
 
 void
-conn_tunnel_half(struct request *r)
+conn_request_tunnel_half(struct request *r)
 {
 	io_sock_shutdown(&r->conn->sock);
 }

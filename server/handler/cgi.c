@@ -9,7 +9,7 @@
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/module/rules.h"
 #include "server/request/fault.h"

@@ -1,7 +1,7 @@
 /* server/handler/handler.h -- the modules that answer requests.
  *
  * start() either puts a whole reply into the request and returns HANDLED_REPLY, or returns
- * HANDLED_LATER and calls conn_replied(), conn_route_again() or conn_stop() later.  With
+ * HANDLED_LATER and calls conn_replied(), conn_route_again() or conn_end() later.  With
  * r->peeks it does only what needs no waiting; otherwise it changes nothing and returns
  * HANDLED_NOT_NOW.
  *

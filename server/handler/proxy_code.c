@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "io/code/stream.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/deflate.h"
 #include "server/request/request.h"
@@ -207,7 +207,7 @@ fail(struct proxy_code *k)
 	log_limited(1, LOG_ERROR, conn_id(rl->r), "deflate.failed", conn_client(rl->r),
 	    LF_STR("why", "there is no memory or no thread for a compression"),
 	    LF_STR("then", "cut the client's connection"));
-	conn_stop(rl->r->conn);
+	conn_end(rl->r);
 }
 
 static void

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"

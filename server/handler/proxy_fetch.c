@@ -12,7 +12,7 @@
 #include "proxy-core/exchange.h"
 #include "server/config/resources.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/config/check/targets.h"
 #include "server/handler/proxy_impl.h"
 #include "base/must.h"

@@ -23,7 +23,7 @@
 #include "server/status/worker_counters.h"
 #include "wire/urlpath.h"
 #include "server/request/route.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/cgi.h"
 #include "server/handler/proxy_impl.h"
 

@@ -7,7 +7,7 @@
  * the configuration's value alone.
  */
 #include "base/arena.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "wire/codec/client_fields.h"

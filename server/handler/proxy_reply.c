@@ -14,7 +14,7 @@
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/error_handler.h"
 #include "server/request/told.h"
@@ -63,7 +63,7 @@ static void
 cut(struct request *r)
 {
 	if (relay_of(r)->tunnel) {
-		conn_stop(r->conn);
+		conn_end(r);
 		return;
 	}
 	proxy_stop(r);
@@ -77,7 +77,7 @@ sent(struct request *r, int err)
 
 	rl->sending = false;
 	if (err != 0) {
-		conn_stop(r->conn);
+		conn_end(r);
 		return;
 	}
 	proxy_send_more(rl);
@@ -334,7 +334,7 @@ on_body(void *arg, struct text t)
 		return;
 	}
 	if (!take_body(rl, t)) {
-		conn_stop(r->conn);
+		conn_end(r);
 		return;
 	}
 	if ((r->kept != NULL && spool_full(r->kept)) || proxy_code_is_full(rl))

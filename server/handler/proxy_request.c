@@ -3,7 +3,7 @@
 #include "base/must.h"
 #include "proxy-core/exchange.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/config/check/rewrite.h"
 #include "server/request/id.h"

@@ -16,7 +16,7 @@
 #include "proxy-core/exchange.h"
 #include "server/config/check/mime.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"

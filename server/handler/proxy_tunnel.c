@@ -10,7 +10,7 @@
 #include "io/body.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "wire/http1/http1.h"
@@ -78,7 +78,7 @@ proxy_tunnel_body(struct relay *rl, struct text t)
 	struct request *r = rl->r;
 
 	if (!body_copy(&r->body, t)) {
-		conn_stop(r->conn);
+		conn_end(r);
 		return;
 	}
 	if (r->body.left >= TUNNEL_BYTES)

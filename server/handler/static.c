@@ -6,7 +6,7 @@
 #include "files/hold/hold.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/request/fault.h"
 #include "server/module/module.h"

@@ -6,7 +6,7 @@
 #include "io/body.h"
 #include "io/memory/pressure.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/fault.h"
 #include "server/handler/handler.h"
 #include "server/reply/reply.h"
@@ -158,7 +158,7 @@ write_page(struct request *r, const struct view *view, struct running_query *que
 static void
 write_health(struct request *r)
 {
-	bool leaving = worker_is_leaving(r->worker);
+	bool leaving = counters_leaving(r->worker->conf.counters_list);
 	struct buf page;
 
 	buf_init(&page, PAGE_MAX);
@@ -253,7 +253,7 @@ status_start(struct request *r)
 	pressure_ask();
 	if (view->lists_running || !pressure_fresh())
 		return (r->peeks ? HANDLED_NOT_NOW : status_ask(r, view));
-	conn_phase_show(r->conn); /* this connection is busy, too */
+	conn_show(r); /* this connection is busy, too */
 	write_page(r, view, NULL);
 	return (HANDLED_REPLY);
 }

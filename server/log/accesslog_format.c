@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/reply/log.h"
 #include "server/reply/reply.h"

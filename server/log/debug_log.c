@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
@@ -62,9 +62,11 @@ debug_log_head(struct request *r)
 /* ---- conditions */
 
 static void
-condition(void *request, const char *file, uint32_t line, struct text cond, const char *state)
+condition(void *arg, const char *file, uint32_t line, struct text cond, const char *state)
 {
-	log_event(LOG_INFO, conn_id(request), "debug.condition", LF_STR("file", file),
+	const struct request *r = arg;
+
+	log_event(LOG_INFO, conn_id(r), "debug.condition", LF_STR("file", file),
 	    LF_U64("line", line), LF_TEXT("condition", cond), LF_STR("is", state));
 }
 

@@ -16,7 +16,7 @@
 #include "base/must.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/request/fault.h"

@@ -13,7 +13,7 @@
 #include "io/file.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"

@@ -10,7 +10,7 @@
 #include "files/hold/hold.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/deflate.h"
 #include "server/reply/reply.h"

@@ -13,7 +13,7 @@
 #include "io/body.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/dirlisting_page.h"
 #include "server/module/dirlisting_rules.h"

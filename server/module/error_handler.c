@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/fault.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/meters.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/request/request.h"
 #include "server/request/told.h"

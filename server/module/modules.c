@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/error_handler.h"
 #include "server/reply/reply.h"

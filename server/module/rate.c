@@ -8,7 +8,7 @@
 #include "base/meters.h"
 #include "base/rate.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/worker/base.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/module/rules.h"

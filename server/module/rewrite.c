@@ -20,7 +20,7 @@
 #include "base/must.h"
 #include "files/hold/hold.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/request/request.h"

@@ -8,7 +8,7 @@
 #include "files/root.h"
 #include "server/config/config.h"
 #include "server/config/resources.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/module/module.h"
 #include "server/module/vhost.h"
 #include "server/request/request.h"

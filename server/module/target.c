@@ -4,7 +4,7 @@
 #include "base/address.h"
 #include "base/arena.h"
 #include "base/log.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
 #include "wire/urlpath.h"

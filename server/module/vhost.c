@@ -8,7 +8,7 @@
 #include "files/hold/hold.h"
 #include "files/root.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/request/fault.h"

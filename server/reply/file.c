@@ -12,7 +12,7 @@
 #include "io/body.h"
 #include "server/config/check/mime.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/reply/scope.h"
 #include "server/reply/style.h"
 #include "server/request/request.h"

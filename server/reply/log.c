@@ -13,7 +13,8 @@
 #include "server/config/site.h"
 #include "server/log/accesslog.h"
 #include "server/log/accesslog_format.h"
-#include "server/conn/conn.h"
+#include "server/reply/reply.h"
+#include "server/request/client.h"
 #include "server/log/debug_log.h"
 #include "server/module/rules.h"
 #include "server/request/told.h"
@@ -66,7 +67,7 @@ combined_line(struct request *r, struct buf *line)
 		.agent = or_dash(r->http.known[HH_USER_AGENT]),
 		.status = r->status,
 		.bytes = r->body_bytes,
-		.date = worker_date(r->worker),
+		.date = reply_date(r->worker),
 	};
 
 	accesslog_line(line, &a);

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "io/body.h"
 #include "server/config/site.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/log/debug_log.h"
 #include "server/request/fault.h"
 #include "server/request/request.h"
@@ -22,7 +22,7 @@ char *
 reply_put_end(char *p, struct request *r)
 {
 	p = put(p, TEXT("Date: "));
-	memcpy(p, worker_date(r->worker), HTTP_DATE_LEN);
+	memcpy(p, reply_date(r->worker), HTTP_DATE_LEN);
 	p = put(p + HTTP_DATE_LEN, CRLF);
 	if (!conn_keeps_alive(r))
 		p = put(p, TEXT("Connection: close\r\n"));
@@ -289,4 +289,16 @@ reply_switch(struct request *r, struct text protocol, struct text lines)
 	if (ok)
 		r->status = 101;
 	return (ok);
+}
+
+const char *
+reply_date(struct worker_base *w)
+{
+	uint64_t now = io_wall_s(w->io);
+
+	if (now != w->date_s) {
+		w->date_s = now;
+		http_date_put(w->date, now);
+	}
+	return (w->date);
 }

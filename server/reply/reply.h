@@ -14,6 +14,7 @@ struct page;
 struct file_entry;
 struct io_file;
 struct request;
+struct worker_base;
 
 /* What an application says about the file to send. */
 struct reply_extra {
@@ -82,5 +83,8 @@ struct text reply_head_sent(const struct request *); /* .p NULL: not kept */
 bool page_make(struct page *, int status, const char *type, struct text html);
 void page_free(struct page *);
 size_t reply_prepare(const struct file_entry *, char *head);
+
+/* The time as in a Date field; valid until the next call. */
+const char *reply_date(struct worker_base *);
 
 #endif

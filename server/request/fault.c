@@ -10,7 +10,7 @@
 #include "files/hold/hold.h"
 #include "io/disk/pools_status.h"
 #include "io/mounts.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/unique.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/request.h"
 #include "wire/http1/http1.h"
 

@@ -2,7 +2,7 @@
  * connection has none.
  *
  * Owner    the connection; the worker recycles it.  Handlers fill the body and call
- *          server/conn/conn.h.
+ *          server/request/client.h.
  */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H

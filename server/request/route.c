@@ -15,7 +15,7 @@
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"
 #include "wire/urlpath.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/handler/cgi.h"
 #include "server/module/error_handler.h"
 #include "server/module/module.h"

@@ -8,7 +8,7 @@
 #include "io/log/logfile.h"
 #include "proxy-core/backend.h"
 #include "server/config/config.h"
-#include "server/conn/conn.h"
+#include "server/request/client.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
 

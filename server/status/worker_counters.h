@@ -88,4 +88,11 @@ struct worker_counters *worker_counters_first(
 #define shared_set(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
 #define shared_get(field)    __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
+/* A stop is near: balancers and clients are to go to other servers. */
+static inline bool
+counters_leaving(const struct counters_list *all)
+{
+	return (all != NULL && shared_get(all->leaving));
+}
+
 #endif

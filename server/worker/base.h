@@ -21,6 +21,7 @@ struct clients;
 struct conf;
 struct conf_view;
 struct config;
+struct conn_verbs;
 struct counters_list;
 struct file_cache;
 struct handover;
@@ -61,17 +62,18 @@ struct log_stamp { /* of server/log/accesslog_format.c: a time as text */
 
 struct worker_base {
 	struct io *io;
+	const struct conn_verbs *verbs;   /* of a connection: server/request/client.h */
 	struct worker_counters *counters; /* what it counts */
 	struct file_cache *files;
 	struct worker_conf conf;
 	struct conf_view *view;
-	const struct conf *global; /* values outside of conditions */
-	bool plain;                /* there are no conditions: global has all values */
-	size_t nheaders;           /* that conditions compare */
-	bool physical;             /* a condition uses $PHYSICAL */
-	bool log_states;           /* debug.log-state-handling */
-	bool stopping;             /* its connections are closed, its sites end */
-	uint64_t date_s;
+	const struct conf *global;   /* values outside of conditions */
+	bool plain;                  /* there are no conditions: global has all values */
+	size_t nheaders;             /* that conditions compare */
+	bool physical;               /* a condition uses $PHYSICAL */
+	bool log_states;             /* debug.log-state-handling */
+	bool stopping;               /* its connections are closed, its sites end */
+	uint64_t date_s;             /* of reply_date() */
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page *pages;          /* PAGES prepared error replies, by status */
 	struct reply_scopes *scopes; /* of its sites */
@@ -87,9 +89,5 @@ struct worker_base {
 	struct buf lines; /* header lines of modules for the reply being made */
 	char *slots;      /* server/request/slots.h */
 };
-
-const char *worker_date(struct worker_base *);
-/* A stop is near: balancers and clients are to go to other servers. */
-bool worker_is_leaving(const struct worker_base *);
 
 #endif

@@ -20,7 +20,6 @@
 #include "server/conn/conn.h"
 #include "server/conn/overdue.h"
 #include "server/module/module.h"
-#include "wire/http1/http_date.h"
 #include "server/reply/reply.h"
 #include "server/request/route.h"
 #include "server/worker/accept.h"
@@ -37,7 +36,7 @@
 /* of a log: the longest head fits, with each byte escaped as four */
 #define LINE_MAX_BYTES (512u << 10)
 
-/* ---- requests and the date */
+/* ---- requests */
 
 struct request *
 worker_request(struct worker *w)
@@ -90,24 +89,6 @@ drop_spares(struct rest *rest)
 
 	for (; w->nrequests > IDLE_REQUESTS; w->nrequests--)
 		free(list_entry(list_pop(&w->requests), struct request, link));
-}
-
-const char *
-worker_date(struct worker_base *w)
-{
-	uint64_t now = io_wall_s(w->io);
-
-	if (now != w->date_s) {
-		w->date_s = now;
-		http_date_put(w->date, now);
-	}
-	return (w->date);
-}
-
-bool
-worker_is_leaving(const struct worker_base *w)
-{
-	return (w->conf.counters_list != NULL && shared_get(w->conf.counters_list->leaving));
 }
 
 /* ---- life */
@@ -176,6 +157,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	if (w == NULL)
 		return (-ENOMEM);
 	w->base.conf = *wc;
+	w->base.verbs = &conn_verbs;
 	w->base.pages = w->pages;
 	w->base.slots = w->slots;
 	w->base.scopes = &w->scopes;
