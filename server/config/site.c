@@ -11,7 +11,6 @@
 #include "proxy-core/exchange.h"
 #include "server/config/check/log_names.h"
 #include "server/config/resources.h"
-#include "server/log/debug_log.h"
 #include "server/module/deflate.h"
 #include "server/module/dirlisting.h"
 #include "server/module/module.h"
@@ -156,6 +155,14 @@ wants_head(const struct site *s)
 	return ((s->access != NULL && f != NULL && f->reply) || s->conf->log_response_header);
 }
 
+/* A debug.log-* setting of server/log/debug_log.h is on. */
+static bool
+wants_debug(const struct conf *c)
+{
+	return (c->log_request_header || c->log_response_header || c->log_handling ||
+		c->log_condition || c->log_cond_cache || c->log_not_found || c->log_on_error);
+}
+
 static int
 tables_make(struct site *s)
 {
@@ -171,7 +178,7 @@ tables_make(struct site *s)
 		return (-EINVAL);
 	s->pages = resources_pages(s->worker->conf.resources, s->conf->error_prefix);
 	s->access = resources_log(s->worker->conf.resources, log_name_access(s->conf));
-	s->debug = debug_log_wanted(s->conf);
+	s->debug = wants_debug(s->conf);
 	s->wants_head = wants_head(s);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')

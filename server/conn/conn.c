@@ -12,7 +12,7 @@
 #include "server/module/rate.h"
 #include "server/reply/log.h"
 #include "server/reply/reply.h"
-#include "server/request/route.h"
+#include "server/route/choose.h"
 #include "server/worker/accept.h"
 #include "server/worker/spread.h"
 

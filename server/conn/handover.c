@@ -373,6 +373,14 @@ handover_share(struct handover *h, const struct worker *w)
 	return (share);
 }
 
+/* It looks whether it has more connections than its share. */
+static void
+ask_spread(struct worker *w)
+{
+	shared_set(w->spread.asked, true);
+	io_wake(w->base.io);
+}
+
 static void
 ask_most(const struct handover *h)
 {
@@ -383,7 +391,7 @@ ask_most(const struct handover *h)
 		if (load_of(&h->takers[i]) > load_of(most))
 			most = &h->takers[i];
 	if (h->ntakers > 1 && load_of(most) > share_of(h))
-		worker_ask_spread(most->w);
+		ask_spread(most->w);
 }
 
 /* ---- a worker whose loop stands still */

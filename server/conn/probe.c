@@ -12,6 +12,7 @@
 #include "server/conn/impl.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
+#include "server/route/choose.h"
 
 /* Lengths between which the file ends: that of a directory, and one of more than a file. */
 struct probe {

@@ -25,67 +25,6 @@
 #define CONNECT_MS    10000u /* the helper is this late */
 #define RUN_MORE_MS   2000u  /* the worker's deadline comes first: it answers */
 
-/* ---- which requests */
-
-/* The first ending that fits counts, as in lighttpd. */
-static const struct conf_pair *
-rule_of(const struct request *r)
-{
-	const struct conf_map *assign = &r->conf->cgi_assign;
-	struct text script = { r->place.path.p, r->script_len };
-	size_t i;
-
-	for (i = 0; i < assign->n; i++)
-		if (text_ends(script, assign->v[i].key))
-			return (&assign->v[i]);
-	return (NULL);
-}
-
-bool
-cgi_is_script(const struct request *r)
-{
-	return (r->script_len != 0 && rule_of(r) != NULL);
-}
-
-bool
-cgi_excluded(const struct conf *c, struct text path)
-{
-	const struct conf_map *assign = &c->cgi_assign;
-	size_t i;
-
-	for (i = 0; i < assign->n; i++) {
-		struct text end = assign->v[i].key;
-
-		if (end.n != 0 && path.n >= end.n &&
-		    text_ieq((struct text){ path.p + path.n - end.n, end.n }, end))
-			return (true);
-	}
-	return (false);
-}
-
-bool
-cgi_is_all(const struct conf *c)
-{
-	size_t i = 0;
-
-	while (i < c->cgi_assign.n && c->cgi_assign.v[i].key.n != 0)
-		i++;
-	return (i < c->cgi_assign.n);
-}
-
-bool
-cgi_is_beside(const struct request *r, struct text path)
-{
-	struct text dir = r->place.path;
-
-	if (!cgi_is_all(r->conf) || !text_starts(path, r->place.dir))
-		return (false);
-	while (dir.n != 0 && dir.p[dir.n - 1] != '/')
-		dir.n--;
-	text_take(&path, r->place.dir.n);
-	return (text_starts(path, dir));
-}
-
 /* ---- the programs of a worker */
 
 static struct upstream *
@@ -144,7 +83,7 @@ add_variables(struct relay *rl)
 		return (false);
 	if (n != 0)
 		memcpy(v, q->variables, n * sizeof(*v));
-	v[n++] = (struct proxy_field){ TEXT(CGI_PROGRAM), rule_of(r)->value };
+	v[n++] = (struct proxy_field){ TEXT(CGI_PROGRAM), cgi_rule_of(r)->value };
 	if (r->conf->cgi_x_only)
 		v[n++] = (struct proxy_field){ TEXT(CGI_X_ONLY), TEXT("1") };
 	if (!add_number(r, &v[n++], CGI_RUN_MS, run_ms != 0 ? run_ms + RUN_MORE_MS : 0) ||

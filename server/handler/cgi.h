@@ -18,8 +18,11 @@
 
 struct request;
 struct conf;
+struct conf_pair;
 struct backends;
 
+/* The row of cgi.assign for the script of the request; NULL: none. */
+const struct conf_pair *cgi_rule_of(const struct request *);
 /* True if the script of the request (r->script_len) is one of cgi.assign. */
 bool cgi_is_script(const struct request *);
 /* The file has an ending of cgi.assign, in upper or lower case: it may not be sent.  The ending ""

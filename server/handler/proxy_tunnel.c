@@ -17,45 +17,6 @@
 
 #define TUNNEL_BYTES (64u << 10) /* more wait in the application */
 
-static bool
-lists(struct text list, struct text name)
-{
-	struct text member;
-
-	while (text_next(&list, ',', &member))
-		if (text_ieq(text_trim(member), name))
-			return (true);
-	return (false);
-}
-
-static bool
-says(const struct request *r, struct text field, struct text member)
-{
-	size_t i;
-
-	for (i = 0; i < r->http.nheaders; i++)
-		if (text_ieq(r->http.headers[i].name, field) &&
-		    lists(r->http.headers[i].value, member))
-			return (true);
-	return (false);
-}
-
-/* The first protocol of proxy-core.upgrade that the client offers. */
-struct text
-proxy_upgrade(const struct request *r)
-{
-	const struct conf_list *allowed = &r->conf->proxy_upgrade;
-	size_t i;
-
-	if (allowed->n == 0 || r->http.minor == 0 || r->http.verb != HTTP_GET || r->http.chunked ||
-	    r->http.content_length > 0 || !says(r, TEXT("Connection"), TEXT("Upgrade")))
-		return (TEXT_NONE);
-	for (i = 0; i < allowed->n; i++)
-		if (says(r, TEXT("Upgrade"), allowed->v[i]))
-			return (allowed->v[i]);
-	return (TEXT_NONE);
-}
-
 void
 proxy_tunnel_begin(struct relay *rl, const struct proxy_reply *p)
 {

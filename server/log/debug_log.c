@@ -10,13 +10,6 @@
 #include "wire/http1/http1.h"
 #include "server/reply/reply.h"
 
-bool
-debug_log_wanted(const struct conf *c)
-{
-	return (c->log_request_header || c->log_response_header || c->log_handling ||
-		c->log_condition || c->log_cond_cache || c->log_not_found || c->log_on_error);
-}
-
 /* ---- heads */
 
 /* Fields whose values let others in. */

@@ -74,14 +74,16 @@ is_known(const struct process *ps)
 	return (clock_mono_ns() >= ps->alive.until_ns || process_alive_still(ps, NULL) == 0);
 }
 
-void
+bool
 process_alive_tick(struct process *ps, int *timeout_ms)
 {
 	if (ps->alive.until_ns == 0)
-		return;
+		return (false);
 	if (is_known(ps)) {
 		ps->alive.until_ns = 0;
-		process_control_status(ps);
-	} else if (*timeout_ms < 0 || *timeout_ms > LOOK_MS)
+		return (true);
+	}
+	if (*timeout_ms < 0 || *timeout_ms > LOOK_MS)
 		*timeout_ms = LOOK_MS;
+	return (false);
 }

@@ -289,8 +289,9 @@ void process_status(const struct process *, bool json, struct buf *);
 /* Tells ctl reopen when each log was opened again, or could not be. */
 void process_reopen_tick(struct process *, int *timeout_ms);
 
-void process_alive_ask(struct process *);                   /* each loop */
-void process_alive_tick(struct process *, int *timeout_ms); /* the answer is known by then */
+void process_alive_ask(struct process *); /* each loop */
+/* True, once: the answer is known. */
+bool process_alive_tick(struct process *, int *timeout_ms);
 /* The number of loops that have not answered, and their names; names may be NULL. */
 unsigned process_alive_still(const struct process *, struct buf *names);
 

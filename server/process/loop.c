@@ -129,7 +129,8 @@ wait_for_events(struct process *ps, struct waits *w)
 	w->p[POLL_UPGRADE] = (struct pollfd){ .fd = ps->upgrade.fd, .events = POLLIN };
 	process_watch_tick(ps, &timeout_ms);
 	process_leave_tick(ps, &timeout_ms);
-	process_alive_tick(ps, &timeout_ms);
+	if (process_alive_tick(ps, &timeout_ms))
+		process_control_status(ps);
 	process_reopen_tick(ps, &timeout_ms);
 	w->name = w->p + OWN_POLLS;
 	w->names = process_resolve_poll(ps, w->name, &timeout_ms);

@@ -1,4 +1,5 @@
-/* server/request/route.h -- request + configuration -> the handler that answers.
+/* server/request/route.h -- where a request lies, and what changes that; server/route/choose.h says
+ * who answers.
  *
  * Thread   the worker's.
  */
@@ -8,13 +9,9 @@
 #include "base/match.h"
 #include "base/text.h"
 
-struct handler;
+struct conf_input;
 struct place;
 struct request;
-struct worker_base;
-
-int route_start(struct worker_base *); /* Sets w->view and w->global; 0 or -errno. */
-void route_end(struct worker_base *);  /* call it after the last request */
 
 #define REROUTES_MAX 10u
 
@@ -33,13 +30,6 @@ struct route_change {
  * False: logged; it was routed again REROUTES_MAX times already, and 500 is the answer.  A query
  * and a host are for a request whose head is in the arena (request_keep()). */
 bool route_again(struct request *, const struct route_change *);
-
-/* Cleans the path (a route_change has a clean one), finds r->conf and r->site, and names the
- * handler.  0, or the status of a refusal and *why, a constant. */
-int route(struct request *, const struct handler **, const char **why);
-/* Routes again when the path below the document root is known to exist, or r->script_len bytes of
- * it: $PHYSICAL["existing-path"]. */
-int route_existing(struct request *, const struct handler **, const char **why);
 
 /* Where another path of a URL lies, for the settings of this request: r->place is as before.  path:
  * clean, with a NUL after it.  0, or the status of a refusal. */
@@ -66,5 +56,12 @@ struct text route_without_params(struct request *);
 /* Counts, and logs at most once a second, a regular expression that reached a limit.  The request
  * is refused. */
 void route_undecided(struct request *, const char *what, struct text where);
+
+/* For server/route/: what conditions compare.  False: no memory. */
+bool route_input(struct request *, struct conf_input *, char remote[64]);
+/* Sets r->place.  0, or the status of a refusal. */
+int route_find_place(struct request *);
+/* Document root and path joined; .p NULL: no memory. */
+struct text route_physical(struct request *);
 
 #endif

@@ -36,7 +36,4 @@ bool worker_accepts_no_more(const struct worker *);
 void worker_free(struct worker *); /* joins the thread */
 /* one round of the loop (the thread calls it; tests, too) */
 void worker_round(struct worker *);
-/* Any thread: the worker looks whether it has more connections than its share. */
-void worker_ask_spread(struct worker *);
-
 #endif

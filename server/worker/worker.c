@@ -21,65 +21,17 @@
 #include "server/conn/overdue.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"
-#include "server/request/route.h"
+#include "server/route/choose.h"
 #include "server/worker/accept.h"
 #include "server/worker/spread.h"
 
-#define KEEP_REQUESTS 256u /* recycled requests */
-#define IDLE_REQUESTS 16u  /* of them, without requests of clients */
+#define IDLE_REQUESTS 16u /* of them, without requests of clients */
 /* User memory of a connection, measured with 10,000 of which half were in a request. */
 #define CONN_MEMORY 1024u
 /* Connections that move to or from another generation in one round: some 0.3 ms. */
 #define MOVES 32u
-/* Arena of one request: heads, paths, fields for applications. */
-#define REQUEST_MEMORY (256u << 10)
 /* of a log: the longest head fits, with each byte escaped as four */
 #define LINE_MAX_BYTES (512u << 10)
-
-/* ---- requests */
-
-struct request *
-worker_request(struct worker *w)
-{
-	struct list *l = list_pop(&w->requests);
-	struct request *r;
-
-	if (l != NULL) {
-		w->nrequests--;
-		return (list_entry(l, struct request, link));
-	}
-	r = malloc(request_bytes());
-	if (r == NULL)
-		return (NULL);
-	memset(r, 0, request_bytes());
-	r->worker = &w->base;
-	list_init(&r->link);
-	body_init(&r->body, w->base.io);
-	/* the connection that takes the request sets the socket */
-	sender_init(&r->sender, w->base.io, NULL);
-	arena_init(&r->arena, r->lent, sizeof(r->lent), REQUEST_MEMORY);
-	return (r);
-}
-
-void
-worker_request_back(struct request *r)
-{
-	struct worker *w = container_of(r->worker, struct worker, base);
-
-	file_lookup_cancel(&r->wait);
-	modules_request_stop(r);
-	body_clear(&r->body);
-	arena_reset(&r->arena);
-	request_drop_spools(r);
-	request_use(r, NULL);
-	r->conn = NULL;
-	if (w->nrequests >= KEEP_REQUESTS) {
-		free(r);
-		return;
-	}
-	w->nrequests++;
-	list_add_head(&w->requests, &r->link);
-}
 
 /* The worker has become quiet. */
 static void
@@ -135,17 +87,6 @@ trusts_free(struct worker *w)
 	for (i = 0; w->trusts != NULL && i <= w->base.conf.nlisteners; i++)
 		trust_free(w->trusts[i]);
 	free(w->trusts);
-}
-
-const struct trust *
-worker_trust(const struct worker *w, const char *listener)
-{
-	size_t i;
-
-	for (i = 0; i < w->base.conf.nlisteners; i++)
-		if (w->base.conf.listeners[i].name == listener)
-			break;
-	return (w->trusts[i]);
 }
 
 int
@@ -365,13 +306,6 @@ worker_tell(struct worker *w, enum worker_mode mode)
 {
 	if (__atomic_load_n(&w->mode, __ATOMIC_RELAXED) < (int)mode)
 		__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
-	io_wake(w->base.io);
-}
-
-void
-worker_ask_spread(struct worker *w)
-{
-	shared_set(w->spread.asked, true);
 	io_wake(w->base.io);
 }
 
