@@ -12,7 +12,7 @@
 #include "server/helper/helper.h"
 #include "server/options.h"
 #include "server/process/process.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 
 /* With a loop of its own, which ends with this function. */
 static void

@@ -14,7 +14,7 @@
 #include "base/must.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 
 /* the helper ends slow requests; after this time the helper itself is late */
 #define LATE_MS      2000u

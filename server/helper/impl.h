@@ -10,6 +10,7 @@
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
  *   upgrade.c  executes the program anew
+ *   starter.c  who waits for the outcome of a start: a terminal, or the old server
  */
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H

@@ -31,7 +31,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "server/helper/impl.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 
 #define CONFIRM_MS 2000u
 

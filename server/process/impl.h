@@ -9,7 +9,6 @@
  *   upgrade.c     the next program file takes over
  *   control.c     the socket of accel-server ctl
  *   status.c      what ctl status prints
- *   starter.c     who waits for the outcome of a start: a terminal, or the old server
  *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
  *   helper.c      the state of the helper process

@@ -27,7 +27,7 @@
 #include "server/conn/conn.h"
 #include "server/conn/handover.h"
 #include "server/process/impl.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 #include "server/worker/worker.h"
 
 #define SAID_MAX (16u << 10) /* of the warnings and errors of a reload */

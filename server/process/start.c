@@ -15,7 +15,7 @@
 #include "io/start/become.h"
 #include "io/start/listen.h"
 #include "server/process/impl.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 
 int
 process_inherit(struct process *ps)

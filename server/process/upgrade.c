@@ -27,7 +27,7 @@
 #include "io/start/notify.h"
 #include "server/conn/handover.h"
 #include "server/process/impl.h"
-#include "server/process/starter.h"
+#include "server/helper/starter.h"
 
 #define HANDED_MS 500 /* the supervisor ends at once */
 

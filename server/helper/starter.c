@@ -1,5 +1,5 @@
-/* server/process/starter.c -- see starter.h */
-#include "server/process/starter.h"
+/* server/helper/starter.c -- see starter.h */
+#include "server/helper/starter.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* server/process/starter.h -- who started this server and waits for the outcome of the start.
+/* server/helper/starter.h -- who started this server and waits for the outcome of the start.
  *
  *   --daemon   terminal <-- parent     <==pipe== server
  *   upgrade    old one  <-- supervisor <==pipe== new server      (server/helper/upgrade.c)
@@ -8,8 +8,8 @@
  *
  * Thread   the main thread, while it is the only one, except starter_ready().
  */
-#ifndef SERVER_PROCESS_STARTER_H
-#define SERVER_PROCESS_STARTER_H
+#ifndef SERVER_HELPER_STARTER_H
+#define SERVER_HELPER_STARTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
