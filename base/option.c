@@ -478,9 +478,12 @@ char *
 options_program(const char *name)
 {
 	char *self = g_file_read_link("/proc/self/exe", NULL);
-	char *dir = g_path_get_dirname(self != NULL ? self : "");
-	char *beside = g_build_filename(dir, name, NULL);
+	char *dir, *beside;
 
+	if (self == NULL)
+		return (g_strdup(name));
+	dir = g_path_get_dirname(self);
+	beside = g_build_filename(dir, name, NULL);
 	g_free(self);
 	g_free(dir);
 	if (g_file_test(beside, G_FILE_TEST_IS_EXECUTABLE))

@@ -8,7 +8,7 @@
 static const char *
 name_of(uid_t uid)
 {
-	const struct passwd *pw = uid != BECOME_NOBODY ? getpwuid(uid) : NULL;
+	const struct passwd *pw = uid != BECOME_SAME_USER ? getpwuid(uid) : NULL;
 
 	return (pw != NULL ? pw->pw_name : NULL);
 }
@@ -22,5 +22,5 @@ become(const char *name, uid_t uid, gid_t gid)
 	    setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
 		return (-errno);
 	/* the service manager may leave CAP_SETUID to every user */
-	return (uid != BECOME_NOBODY && uid != 0 && setuid(0) == 0 ? -EPERM : 0);
+	return (uid != BECOME_SAME_USER && uid != 0 && setuid(0) == 0 ? -ENOTRECOVERABLE : 0);
 }

@@ -3,16 +3,15 @@
  * Sets the real, effective and saved user and group, and replaces the supplementary groups: those
  * of the user, and gid.
  *
- * Errors   0, or -errno, -EPERM if root can come back.  A process that failed may be half changed
- * and
- *          has to end.
+ * Errors   0, or -errno; -ENOTRECOVERABLE: root could come back.  A process that failed may be half
+ *          changed and has to end.
  */
 #ifndef IO_START_BECOME_H
 #define IO_START_BECOME_H
 
 #include <sys/types.h>
 
-#define BECOME_NOBODY ((uid_t)-1) /* the user stays: only the groups change */
+#define BECOME_SAME_USER ((uid_t)-1) /* the user stays: only the groups change */
 
 /* name: whose groups; NULL: those of the first user with this number, if it has a name. */
 int become(const char *name, uid_t uid, gid_t gid);

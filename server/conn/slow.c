@@ -19,7 +19,7 @@
 struct slowness { /* the last look, and how far it was behind */
 	uint64_t at_ns, seen, behind_ns;
 };
-static REQUEST_SLOT(struct slowness, mine);
+static CONNECTION_SLOT(struct slowness, mine);
 
 static bool
 waits_for_client(const struct conn *c)
@@ -58,7 +58,7 @@ conn_is_slow(const struct eviction_member *m)
 
 	if (r == NULL || c->closing)
 		return (false);
-	s = request_slot(r, mine);
+	s = connection_slot(r, mine);
 	if (s->at_ns < r->started_ns)
 		begin(s, r, now);
 	bytes = conn_passed(r);

@@ -55,7 +55,7 @@ struct relay {
 };
 
 /* Of the request, in its arena.  An error handler only says that it is not proxied any more. */
-extern struct relay *proxy_relay;
+extern struct relay *slot_proxy_relay;
 
 static inline struct relay *
 relay_of(const struct request *r)

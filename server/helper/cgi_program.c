@@ -29,8 +29,8 @@ cgi_become(const GPtrArray *names)
 	for (i = names->len; i-- > 0;) {
 		n = g_ptr_array_index(names, i);
 		if (n->kind == HELPER_CGI_USER && n->set_owner)
-			return (
-			    become(n->uid != BECOME_NOBODY ? n->name : NULL, n->uid, n->gid) == 0);
+			return (become(n->uid != BECOME_SAME_USER ? n->name : NULL, n->uid,
+				    n->gid) == 0);
 	}
 	return (true);
 }

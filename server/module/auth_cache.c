@@ -41,6 +41,7 @@ void
 auth_memory_stop(struct worker_base *w)
 {
 	free(*worker_slot(w, memory));
+	*worker_slot(w, memory) = NULL;
 }
 
 bool

@@ -43,7 +43,7 @@ struct deflate_wait { /* a request that waits for a compressed form */
 	    *entry;       /* counted while it waits, also for a sibling; NULL: it does not */
 	unsigned sibling; /* the one that is looked up */
 };
-extern struct deflate_wait deflate_slot;
+extern struct deflate_wait slot_deflate_wait;
 
 struct file_entry;
 struct reply_varies;

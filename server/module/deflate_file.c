@@ -28,7 +28,7 @@ enum { FORM_MAKING, FORM_READY, FORM_NONE };
 
 struct making;
 
-REQUEST_SLOT(struct deflate_wait, deflate_slot);
+REQUEST_SLOT(struct deflate_wait, deflate_wait);
 static WORKER_SLOT(struct variants, all_variants);
 
 struct variant {
@@ -518,7 +518,7 @@ is_decided(struct request *r, struct file_entry *e, enum coding c)
 static enum formed
 wait_for(struct request *r, struct file_entry *e, struct making *m)
 {
-	struct deflate_wait *wait = request_slot(r, deflate_slot);
+	struct deflate_wait *wait = request_slot(r, deflate_wait);
 
 	wait->r = r;
 	wait->entry = e;
@@ -563,7 +563,7 @@ deflate_file(struct request *r, struct file_entry *e)
 static void
 stop(struct request *r)
 {
-	struct deflate_wait *wait = request_slot(r, deflate_slot);
+	struct deflate_wait *wait = request_slot(r, deflate_wait);
 
 	if (wait->entry == NULL)
 		return;

@@ -72,10 +72,10 @@ static enum coding
 tried(const struct request *r, const struct accept_encoding *a)
 {
 	return (accept_encoding_pick(a,
-	    &r->site->deflate.siblings[request_slot(r, deflate_slot)->sibling], 1));
+	    &r->site->deflate.siblings[request_slot(r, deflate_wait)->sibling], 1));
 }
 
-/* From the sibling request_slot(r, deflate_slot)->sibling on. */
+/* From the sibling request_slot(r, deflate_wait)->sibling on. */
 static enum formed
 try_all(struct request *r, struct file_entry *e)
 {
@@ -86,8 +86,8 @@ try_all(struct request *r, struct file_entry *e)
 	struct text name;
 
 	deflate_accepts(r, &a);
-	for (; request_slot(r, deflate_slot)->sibling < d->nsiblings;
-	     request_slot(r, deflate_slot)->sibling++) {
+	for (; request_slot(r, deflate_wait)->sibling < d->nsiblings;
+	     request_slot(r, deflate_wait)->sibling++) {
 		enum coding c = tried(r, &a);
 
 		if (c == CODING_IDENTITY ||
@@ -100,10 +100,10 @@ try_all(struct request *r, struct file_entry *e)
 		if (s == NULL && r->peeks)
 			return (FORMED_NOT_NOW);
 		if (s == NULL) {
-			request_slot(r, deflate_slot)->entry = e;
+			request_slot(r, deflate_wait)->entry = e;
 			r->steps++;
 			list_init(
-			    &request_slot(r, deflate_slot)->link); /* in no list: one look-up */
+			    &request_slot(r, deflate_wait)->link); /* in no list: one look-up */
 			return (FORMED_LATER);
 		}
 		got = judge(r, e, s, c);
@@ -117,11 +117,11 @@ static void
 waited(struct lookup_wait *w, struct lookup *l)
 {
 	struct request *r = container_of(w, struct request, wait);
-	struct file_entry *e = request_slot(r, deflate_slot)->entry;
-	enum coding c = r->site->deflate.siblings[request_slot(r, deflate_slot)->sibling++];
+	struct file_entry *e = request_slot(r, deflate_wait)->entry;
+	enum coding c = r->site->deflate.siblings[request_slot(r, deflate_wait)->sibling++];
 	enum formed got;
 
-	request_slot(r, deflate_slot)->entry = NULL;
+	request_slot(r, deflate_wait)->entry = NULL;
 	r->cold = true;
 	got = judge(r, e, file_entry_of(l), c);
 	if (got == FORMED_NOT)
@@ -146,6 +146,6 @@ deflate_sibling(struct request *r, struct file_entry *e)
 	if (r->site->deflate.nsiblings == 0 || wants_part(r) ||
 	    (r->extra != NULL && reply_own_status(r->extra->status)))
 		return (deflate_file(r, e));
-	request_slot(r, deflate_slot)->sibling = 0;
+	request_slot(r, deflate_wait)->sibling = 0;
 	return (try_all(r, e));
 }

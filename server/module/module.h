@@ -93,6 +93,7 @@ void modules_of(const struct conf *, struct site_modules *);
 bool modules_refused(struct request *, int status);
 /* The client is gone, or another handler answers: form() and directory() do not. */
 void modules_request_stop(struct request *);
+/* The rest up to head_without() is in server/request/hooks.c: it names no module. */
 const struct handler *modules_route(struct request *);
 int modules_place(struct request *);
 const struct handler *modules_placed(struct request *);

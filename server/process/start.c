@@ -187,15 +187,20 @@ process_become(const struct conf *c)
 	if (geteuid() != 0)
 		return (0);
 	if (gr != NULL || pw != NULL)
-		err = become(c->username, pw != NULL ? pw->pw_uid : BECOME_NOBODY,
+		err = become(c->username, pw != NULL ? pw->pw_uid : BECOME_SAME_USER,
 		    gr != NULL ? gr->gr_gid : pw->pw_gid);
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "user.failed",
 		    LF_STR("user", c->username != NULL ? c->username : "-"),
 		    LF_STR("group", c->groupname != NULL ? c->groupname : "-"),
 		    LF_ERR("error", err),
-		    LF_STR("do", "give root CAP_SETUID and CAP_SETGID, or let the service manager "
-				 "change the user and remove the setting"));
+		    LF_STR("do",
+			err == -ENOTRECOVERABLE
+			    ? "root could come back: take CAP_SETUID from the ambient capabilities "
+			      "and the "
+			      "secure bits of the service"
+			    : "give root CAP_SETUID and CAP_SETGID, or let the service manager "
+			      "change the user and remove the setting"));
 		return (-EPERM);
 	}
 	if (geteuid() == 0)

@@ -1,5 +1,5 @@
-/* server/request/client.h -- what a request asks of its connection: a table, because the connection is
- * above those that answer.
+/* server/request/client.h -- what a request asks of its connection: a table, because the connection
+ * is above those that answer.
  *
  *   conn --route(), handler->start()--> handler, module, reply --conn_replied()--> conn
  *
@@ -20,16 +20,17 @@ struct log_field; /* base/log.h */
 struct request;
 
 struct conn_verbs {
-	/* Each of the three ends the work of the handler; call one of them, once, and touch nothing of the
-	 * request after it: another handler, or the next request, may start before it returns.  They may be
-	 * called while start() runs; its result HANDLED_LATER is not looked at then. */
+	/* Each of the three ends the work of the handler; call one of them, once, and touch nothing
+	 * of the request after it: another handler, or the next request, may start before it
+	 * returns. They may be called while start() runs; its result HANDLED_LATER is not looked at
+	 * then. */
 	void (*replied)(struct request *);     /* r->body is the whole reply, or the rest of it */
 	void (*route_again)(struct request *); /* after route_again(): another handler starts */
-	/* The reply broke off.  What was sent stays, and the client sees that it is not complete. */
+	/* The reply broke off.  What was sent stays; the client sees that it is not complete. */
 	void (*cut)(struct request *);
 	void (*close_after)(struct request *); /* no keep-alive after this reply */
 	bool (*keeps_alive)(const struct request *);
-	/* For log lines: "c17.3/" and its id.  Valid until the next call of either in this thread. */
+	/* For log lines: "c17.3/" and its id.  Valid until the next call of either. */
 	const char *(*id)(const struct request *);
 	const char *(*number)(const struct request *); /* "c17.3": connection, and request of it */
 	struct text (*remote)(const struct request *, char buf[64]);
@@ -40,14 +41,14 @@ struct conn_verbs {
 	uint16_t (*remote_port)(const struct request *);
 	/* The other end of the connection, which may be a proxy; conn_remote() is its client. */
 	struct text (*peer)(const struct request *, char buf[64]);
-	/* The client that limits of a client count.  False: nobody: a unix socket, or a listed proxy that
-	 * did not say whose request it is. */
+	/* The client that limits of a client count.  False: nobody: a unix socket, or a listed
+	 * proxy that did not say whose request it is. */
 	bool (*named_client)(const struct request *, struct client_addr *);
 	/* Requests in a row, with this one, that were over the rate; 0: this one is not. */
 	unsigned (*over_rate)(struct request *, bool over);
 	bool (*metered_client)(const struct request *, struct client_addr *); /* if meters exist */
-	/* Counts the connection for its client, until a reply without a switch is sent, or it closes.
-	 * False: the client has max of them. */
+	/* Counts the connection for its client, until a reply without a switch is sent, or it
+	 * closes. False: the client has max of them. */
 	bool (*takes_tunnel)(const struct request *, unsigned max);
 	uint64_t (*passed)(const struct request *); /* bytes to the client, and of the body */
 	/* The client sends no more: it waits for its reply, or is gone. */
@@ -72,7 +73,8 @@ struct conn_verbs {
 	bool (*body_room)(struct request *);
 	/* Before the head of a reply: a body that is too long to be dropped ends the connection. */
 	void (*early_reply)(struct request *);
-	/* From now on all bytes of the client go to the handler, and the connection closes after them. */
+	/* From now on all bytes of the client go to the handler, and the connection closes after
+	 * them. */
 	void (*tunnel)(struct request *);
 	/* Tunnel: nothing more is sent to the client, which may still send. */
 	void (*tunnel_half)(struct request *);

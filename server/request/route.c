@@ -65,11 +65,14 @@ route_joined(struct request *r, struct text name, const char *sep, struct text *
 	for (i = 0; i < h->nheaders; i++) {
 		if (!text_ieq(h->headers[i].name, name))
 			continue;
-		if (n++ == 0) {
+		if (n != 0 && h->headers[i].value.n == 0)
+			continue;
+		if (n == 0 || all->n == 0) { /* no separator after an empty one */
 			*all = h->headers[i].value;
+			n = 1;
 			continue;
 		}
-		if (n == 2)
+		if (++n == 2)
 			buf_text(&b, *all);
 		buf_str(&b, sep);
 		buf_text(&b, h->headers[i].value);

@@ -61,7 +61,5 @@ void route_undecided(struct request *, const char *what, struct text where);
 bool route_input(struct request *, struct conf_input *, char remote[64]);
 /* Sets r->place.  0, or the status of a refusal. */
 int route_find_place(struct request *);
-/* Document root and path joined; .p NULL: no memory. */
-struct text route_physical(struct request *);
 
 #endif

@@ -1,5 +1,5 @@
-/* server/worker/requests.c -- what a worker lends to its connections: requests, which it recycles, and
- * what is believed of the peers of a listener.
+/* server/worker/requests.c -- what a worker lends to its connections: requests, which it recycles,
+ * and what is believed of the peers of a listener.
  */
 #include <stdlib.h>
 

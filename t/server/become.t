@@ -28,6 +28,8 @@ open my $out, '>', "$ARGV[0].new" or die;
 print {$out} $_ while <$in>;
 close $out;
 rename "$ARGV[0].new", $ARGV[0];
+# Standard input of a program for logs ends with the server; that of an application is its socket.
+exit if defined sysread STDIN, my $line, 4096;
 select undef, undef, undef, 0.1 while getppid == $parent;
 END
 
