@@ -162,8 +162,8 @@ void cfg_field_names(struct buf *);
 bool cfg_field_is_physical(const struct cfg_field *);
 bool cfg_field_is_host(const struct cfg_field *);
 bool cfg_field_is_socket(const struct cfg_field *);
-/* Endings in conditions around proxy-core.backends (check/endings.c); in the arena of the config.
- * */
+/* Endings in conditions around proxy-core.backends (check/endings.c); in the arena of
+ * the config. */
 const struct conf_list *cfg_condition_endings(struct config *);
 bool cfg_cond_compile(struct config *, struct cfg_pos, struct cfg_cond *);
 void cfg_cond_print(const struct cfg_cond *, struct buf *);
@@ -270,8 +270,8 @@ void cfg_source_free(struct cfg_source *);
 char **cfg_source_paths(struct config *, struct cfg_pos, const char *pattern);
 
 bool cfg_parse(struct config *, struct cfg_source *);
-/* fastcgi.server and the like become blocks of proxy-core; see server/config/lighttpd/translate.h.
- * */
+/* fastcgi.server and the like become blocks of proxy-core;
+ * see server/config/lighttpd/translate.h. */
 bool cfg_translate(struct config *);
 
 /* ---------------------------------------------------------------- the table */

@@ -1,5 +1,5 @@
-/* server/config/lighttpd/features.c -- the keys of server.feature-flags and server.http-parseopts.
- * */
+/* server/config/lighttpd/features.c -- the keys of server.feature-flags
+ * and server.http-parseopts. */
 #include "server/config/impl.h"
 #include "wire/urlpath.h"
 
