@@ -1,5 +1,5 @@
-/* wire/http1/validate.h -- entity tags, conditions, ranges (RFC 9110 sections 8.8, 13, 14).  Pure.
- * */
+/* wire/http1/validate.h -- entity tags, conditions, ranges (RFC 9110 sections 8.8, 13, 14).
+ * Pure. */
 #ifndef WIRE_VALIDATE_H
 #define WIRE_VALIDATE_H
 
