@@ -34,7 +34,7 @@ use Test::Drill::Cases ();
 use Test::Http ();
 use Test::More;
 use Test::Server;
-use Test::Util qw(eventually);
+use Test::Util qw(PATIENCE eventually);
 use Test::Wire ();
 
 use constant { PIECE => 16384, PAD => 66_000 };
@@ -176,8 +176,8 @@ sub _judge {
 
 sub _conf {
 	my ($protocol, %backend) = @_;
-	my %all = ('max-pool-size' => 400, 'max-keep-alive-requests' => 1000, 'wait-timeout' => 60, 'connect-timeout' => 60,
-		'read-timeout' => 60, 'reply-timeout' => 60, protocol => $protocol);
+	my %all = ('max-pool-size' => 400, 'max-keep-alive-requests' => 1000, 'wait-timeout' => PATIENCE, 'connect-timeout' => PATIENCE,
+		'read-timeout' => PATIENCE, 'reply-timeout' => PATIENCE, protocol => $protocol);
 	my %set = (
 		(map { $_ => { 'read-timeout' => 1, 'reply-timeout' => 1 } } qw(silent quiet)),
 		stalls => { 'read-timeout' => 1 },

@@ -23,7 +23,7 @@ use Accel::Util qw(find_program free_port program put slurp);
 
 our @EXPORT_OK = qw(PATIENCE SOON build_dir program find_program free_port need_program sanitized put slurp temp_tree eventually rss);
 
-use constant PATIENCE => 60;    # seconds until a test gives up; sanitizers are slow
+use constant PATIENCE => ($ENV{B} // '') =~ /[at]san/ ? 150 : 60;       # seconds until a test gives up; sanitizers are slow
 use constant SOON => 10;        # an upper bound, on a slow machine, for what waits for no timeout
 
 sub build_dir { return ($ENV{B} // 'build') }
