@@ -24,7 +24,8 @@ void *arena_get(struct arena *, size_t n); /* aligned to 16, not cleared */
 /* Copies with a NUL at their end; .p NULL: full. */
 struct text arena_text(struct arena *, struct text t);
 struct text arena_join(struct arena *, struct text t, struct text u); /* u follows t */
-/* Of what is in the buffer, which is freed; .p NULL: also if it has failed. */
+/* Copies what is in the buffer, and frees the buffer.  .p NULL: no memory, now or while the buffer
+ * was filled. */
 struct text arena_take(struct arena *, struct buf *);
 
 #endif

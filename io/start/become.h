@@ -13,7 +13,7 @@
 
 #define BECOME_SAME_USER ((uid_t)-1) /* the user stays: only the groups change */
 
-/* name: whose groups; NULL: those of the first user with this number, if it has a name. */
+/* The process gets the groups of the user NAME.  NULL: the system looks up the name of uid. */
 int become(const char *name, uid_t uid, gid_t gid);
 
 #endif

@@ -14,7 +14,8 @@
 #include "server/request/route.h"
 #include "server/route/choose.h"
 
-/* Lengths between which the file ends: that of a directory, and one of more than a file. */
+/* The name of the file ends between these lengths: up to LOW it is a directory, up to HIGH it is
+ * more than a file. */
 struct probe {
 	size_t low, high;
 };

@@ -24,8 +24,6 @@
 #include "wire/http1/scan.h"
 #include "wire/urlpath.h"
 
-struct http_request;
-
 static REQUEST_SLOT(struct text, pinned); /* the backend that X-Rewrite-Backend named */
 
 static bool

@@ -17,9 +17,6 @@
 #include "wire/http1/http1.h"
 #include "wire/urlpath.h"
 
-struct lookup_wait;
-struct lookup;
-
 /* tried.n: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX
 

@@ -17,9 +17,6 @@
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
-struct conf_pair;
-struct conf_list;
-
 #define LOAD_MS 1000u /* the average of a minute does not change faster */
 
 /* ---- deflate.params */

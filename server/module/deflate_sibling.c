@@ -18,9 +18,6 @@
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 
-struct lookup_wait;
-struct lookup;
-
 static struct text
 ending(enum coding c)
 {

@@ -29,9 +29,6 @@
 #include "wire/http1/http1.h"
 #include "wire/urlpath.h"
 
-struct lookup_wait;
-struct lookup;
-
 #define REWRITES_MAX 100u
 
 enum family { ANY, NOT_FILE };

@@ -27,10 +27,6 @@
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
-struct http_request;
-struct conf_pair;
-struct conf_map;
-
 #define LINES_MAX 8192u /* of one setting: the head of a reply is one chunk of io/body.h */
 
 struct setenv_lines {

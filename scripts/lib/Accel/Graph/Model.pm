@@ -35,7 +35,7 @@ package Accel::Graph::Model;
 #   sweep      see below, or missing
 #   load       see below, or missing
 #
-# With --sweep or --load alone there is no log: `requests` is 0 and the keys of a log are missing.
+# --sweep or --load alone gives no log. `requests` is 0 then, and the keys of a log are missing.
 #
 # stages:
 #   $model->{stages}{STAGE}{CLASS} = { requests, mean, p50, p90, p95, p99, "p99.9", "p99.99", max,
