@@ -15,8 +15,7 @@ C<start> returns at once. C<report> waits for the end and returns the JSON objec
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use JSON::PP ();
 use Test::Util ();
 

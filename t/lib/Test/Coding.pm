@@ -10,8 +10,7 @@ Test::Coding - the bytes of a reply without its content coding
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter qw(import);
 use File::Temp ();
 use IO::Uncompress::Gunzip ();

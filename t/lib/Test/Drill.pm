@@ -22,8 +22,7 @@ Only cases of a silent application have a short deadline, so a slow machine does
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Errno ();
 use IO::Select ();
 use IO::Socket::INET ();
@@ -42,8 +41,7 @@ use constant { PIECE => 16384, PAD => 66_000 };
 # ---------------------------------------------------------------- the application
 
 # The next bytes of a connection: moves actions to its output.  Strings are sent as they are.
-sub _act {
-	my ($c, $cases) = @_;
+sub _act ($c, $cases) {
 	while (!length $c->{out} && @{ $c->{todo} }) {
 		my $do = shift @{ $c->{todo} };
 		if (!ref $do) { $c->{out} = $do; next }
@@ -78,8 +76,7 @@ sub _asked {
 	$c->{todo} = \@do;
 }
 
-sub _good {
-	my ($w, $q) = @_;
+sub _good ($w, $q) {
 	my $pad = length($q->{env}{HTTP_X_PAD} // '');
 	my $body = "good $q->{target} $pad\n";
 	return $w->head(200, 'Content-Length' => length $body) . $w->body($body) . $w->end;
@@ -142,24 +139,21 @@ sub start {
 
 # ---------------------------------------------------------------- the clients
 
-sub _request {
-	my ($case, $i) = @_;
+sub _request ($case, $i) {
 	my $method = $case->{method} // 'GET';
 	my $body = $case->{body} // '';
 	return join "\r\n", "$method /$case->{block}/$i HTTP/1.1", 'Host: x', (length $body ? 'Content-Length: ' . length $body : ()), @{ $case->{fields} // [] }, '', $body;
 }
 
 # What a client saw: "cut", or the status and what follows it.
-sub _outcome {
-	my ($case, $c) = @_;
+sub _outcome ($case, $c) {
 	my $r;
 	do { $r = $c->reply($case->{method}) } while $r && $r->{status} >= 100 && $r->{status} < 200 && $r->{status} != 101;
 	return (($c->{timed_out} ? 'late' : 'cut'), undef) if !$r || $r->{cut};
 	return ($r->{status}, $r);
 }
 
-sub _judge {
-	my ($case, $i, $c) = @_;
+sub _judge ($case, $i, $c) {
 	my ($got, $r) = _outcome($case, $c);
 	my @want = ref $case->{want} ? @{ $case->{want} } : $case->{want};
 	return "expected @want, got $got" unless grep { $_ eq $got } @want;
@@ -174,8 +168,7 @@ sub _judge {
 	return '';
 }
 
-sub _conf {
-	my ($protocol, %backend) = @_;
+sub _conf ($protocol, %backend) {
 	my %all = ('max-pool-size' => 400, 'max-keep-alive-requests' => 1000, 'wait-timeout' => PATIENCE, 'connect-timeout' => PATIENCE,
 		'read-timeout' => PATIENCE, 'reply-timeout' => PATIENCE, protocol => $protocol);
 	my %set = (
@@ -186,8 +179,7 @@ sub _conf {
 	return qq{status.status-url = "/status"\n} . join '', map { Test::Server::proxy_block("^/$_/", $backend{$_}, %all, %{ $set{$_} // {} }) } sort keys %backend;
 }
 
-sub _backends {
-	my ($srv) = @_;
+sub _backends ($srv) {
 	return @{ JSON::PP::decode_json($srv->fetch('/status?json')->{body})->{backends} };
 }
 

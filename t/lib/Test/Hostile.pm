@@ -31,8 +31,7 @@ Options of C<new>: C<app>, C<slow>, C<conf> for more lines of the configuration,
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use JSON::PP ();
 use List::Util qw(max);
@@ -77,8 +76,7 @@ for (1 .. 4) {
 1 while wait > 0;
 END
 
-sub new {
-	my ($class, %arg) = @_;
+sub new ($class, %arg) {
 	my $self = bless { %arg, www => File::Temp->newdir('hostile-XXXXXX', TMPDIR => 1), used => 0 }, $class;
 	chmod 0755, "$self->{www}";
 	$self->{logs} = File::Temp->newdir('hostile-log-XXXXXX', TMPDIR => 1);
@@ -129,8 +127,7 @@ sub _list {
 	put("$self->{www}/$name", join '', map { "$_\n" } @paths);
 }
 
-sub _files {
-	my ($self) = @_;
+sub _files ($self) {
 	my $www = "$self->{www}";
 	mkdir "$www/$_" or die "$_: $!" for qw(hot app run disk slow);
 	for my $n (0 .. $hot - 1) {
@@ -144,8 +141,7 @@ sub _files {
 }
 
 # Names are hard links: slowfs has a node for each, so each is cold by itself.
-sub _slow_disk {
-	my ($self) = @_;
+sub _slow_disk ($self) {
 	my $disk = "$self->{www}/disk";
 	put("$disk/.$_", content($_, 20_000)) for 0 .. 31;
 	for my $n (0 .. $cold - 1) {
@@ -168,8 +164,7 @@ sub _conf {
 
 sub url { my ($self) = @_; return 'http://127.0.0.1:' . $self->server->port }
 
-sub begin {
-	my ($self, @cmd) = @_;
+sub begin ($self, @cmd) {
 	my $pid = open my $fh, '-|', @cmd or die "$cmd[0]: $!";
 	return $self->{kids}{$pid} = { pid => $pid, fh => $fh };
 }
@@ -187,8 +182,7 @@ sub end {
 
 # Starts attacks; returns once they are under way.  They are nice: a victim that waits for its own processor measures nothing.
 #  Each is "NAME,conns=N,rate=N,from=ADDRESS".
-sub attack {
-	my ($self, @attacks) = @_;
+sub attack ($self, @attacks) {
 	my $seconds = ref $attacks[0] ? ${ shift @attacks } : 60;
 	my $kid = $self->begin(qw(nice -n 19), Test::Util::program('hostile'), -d => $seconds, '--file', '/hot/3.bin', '--big', '/big.bin', '--app', '/run/3.bin', '--app-big', '/run/big.bin',
 		'--stale', '/run/stale', '--stream', '/stream/upload',
@@ -206,8 +200,7 @@ my %kind = (
 );
 
 # Cold names are used once.
-sub _cold_list {
-	my ($self, $n) = @_;
+sub _cold_list ($self, $n) {
 	my $from = $self->{used} + $n > $cold ? 0 : $self->{used};
 	$self->{used} = $from + $n;
 	$self->_list('cold.list', map { "/slow/v$_" } $from .. $from + $n - 1);
@@ -215,8 +208,7 @@ sub _cold_list {
 }
 
 # Requests by the clock for this many seconds, all kinds at once: the report of accel-load for each, with "failed" and "p99" (ms).
-sub victims {
-	my ($self, $seconds, @kinds) = @_;
+sub victims ($self, $seconds, @kinds) {
 	my %kid = map { $_ => $self->_victim_begin($_, $seconds) } @kinds;
 	my %report = map { $_ => $self->end($kid{$_}) } @kinds;
 	for my $r (values %report) {
@@ -239,22 +231,19 @@ sub _victim_begin {
 
 # ---------------------------------------------------------------- what the server has
 
-sub counters {
-	my ($self) = @_;
+sub counters ($self) {
 	return { $self->server->get('/statistics') =~ /^([\w.-]+): (\d+)\r?$/mg };
 }
 
 # To be called when it has served everything once.
-sub base_line {
-	my ($self) = @_;
+sub base_line ($self) {
 	$self->victims(0.3, 'hot', $self->{app} ? ('app', 'run') : (), $self->{slow_disk} ? 'cold' : ());
 	$self->{base} = { descriptors => $self->server->descriptors, rss => $self->server->rss };
 	return;
 }
 
 # True once descriptors and memory are near the base line again.  Files that stay open in the caches are not a leak.
-sub recovered {
-	my ($self) = @_;
+sub recovered ($self) {
 	my $base = $self->{base};
 	my $ok = Test::Util::eventually(sub {
 		$self->server->descriptors <= $base->{descriptors} + 200 + ($self->{slow_disk} ? 2 * $cold : 0)
@@ -270,8 +259,7 @@ sub recovered {
 sub _most { my ($p99, $arg) = @_; return max $patient * ($arg->{ms} // 400), ($arg->{ratio} // 20) * $p99 }
 
 # True once the attack has moved the counter; each look at the counters is a request itself.
-sub _under_way {
-	my ($self, $before, $arg) = @_;
+sub _under_way ($self, $before, $arg) {
 	my $counter = $arg->{counter} // 'server.connections.accepted';
 	my $most = ($before->{$counter} // 0) + ($arg->{grows} // 1);
 	return Test::Util::eventually(sub { ($self->counters->{$counter} // 0) >= ++$most });
@@ -279,8 +267,7 @@ sub _under_way {
 
 # The victims beside an attack.  Others may have the machine for a while, so a p99 that is too long is measured again, twice at most; what
 # fails or is wrong counts each time.
-sub _beside {
-	my ($self, $alone, $victims, $arg) = @_;
+sub _beside ($self, $alone, $victims, $arg) {
 	my $best;
 	for my $try (1 .. 3) {
 		my $r = $self->victims(0.5, @$victims);
@@ -331,8 +318,7 @@ sub withstands {
 	return;
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	local ($?, $@, $!);
 	for my $kid (values %{ $self->{kids} // {} }) {
 		kill KILL => $kid->{pid};

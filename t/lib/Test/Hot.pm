@@ -18,8 +18,7 @@ object, or with the test.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use POSIX ();
 use Time::HiRes qw(time);
 use Test::Server;
@@ -42,8 +41,7 @@ sub start {
 }
 
 # Runs until the pipe ends.  Returns answers, worst time in ms, and errors.
-sub _ask {
-	my ($srv, $told, $in, %want) = @_;
+sub _ask ($srv, $told, $in, %want) {
 	my ($n, $worst, $c, @wrong) = (0, 0);
 	my @path = sort keys %want;
 	while (!_ended($told)) {
@@ -79,8 +77,7 @@ sub stop {
 	return { answers => $n // 0, worst_ms => $worst, wrong => \@wrong };
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return if $self->{owner} != $$ || !$self->{pid};
 	local ($?, $!, $@);
 	kill KILL => $self->{pid};

@@ -17,8 +17,7 @@ Each client is a process. The n-th request of client c has the query C<c.n>, so 
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use POSIX ();
 
 sub start {
@@ -38,8 +37,7 @@ sub start {
 	return $self;
 }
 
-sub _client {
-	my ($srv, $c, $wr, $stop, %arg) = @_;
+sub _client ($srv, $c, $wr, $stop, %arg) {
 	my ($n, $mask, @wrong) = (0, '');
 	vec($mask, fileno $stop, 1) = 1;
 	until (select(my $r = $mask, undef, undef, $arg{pause} // 0.001)) {
@@ -67,8 +65,7 @@ sub stop {
 	return ($asked, \@wrong);
 }
 
-sub DESTROY {
-	my ($self) = @_;
+sub DESTROY ($self) {
 	return if $$ != $self->{owner};
 	local ($?, $!, $@);
 	$self->stop;

@@ -19,8 +19,7 @@ A text is the whole body; a pattern is for the whole reply. The status alone is 
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter qw(import);
 use Test::More;
 

@@ -42,8 +42,7 @@ free, for the test.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Util ();
 use parent 'Accel::Peer';
 use Cwd ();
@@ -83,8 +82,7 @@ my %of_root = (
 my %package = (nginx => 'nginx-light', apache => 'apache2-bin');
 
 # Fails without the server, and names its package.
-sub need {
-	my ($class, $kind) = @_;
+sub need ($class, $kind) {
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
 	Test::Util::need_program($program, $package{$kind} // $kind);
 	return;
@@ -170,16 +168,14 @@ sub start {
 # ---------------------------------------------------------------- the accelerator
 
 # Commands in the first comment: lines that are indented there, ended by a backslash if they go on.
-sub commands {
-	my ($text) = @_;
+sub commands ($text) {
 	my ($head) = $text =~ /\A((?:#.*\n)+)/ or die "an example begins with a comment\n";
 	$head =~ s/^# ?//mg;
 	$head =~ s/\\\n\s*//g;
 	return grep { /fcgi-stat-accel/ } $head =~ /^  +(\S.*)$/mg;
 }
 
-sub _start_accel {
-	my ($self, $example) = @_;
+sub _start_accel ($self, $example) {
 	$self->{example} = $example;
 	my ($line) = commands($example) or die "$self->{name}: no command\n";
 	my @cmd = split ' ', $self->_replaced($line);
@@ -207,8 +203,7 @@ sub _start_accel {
 }
 
 # As "install -d -o www-data -m 700" does.
-sub _make_cache {
-	my ($self, $dir) = @_;
+sub _make_cache ($self, $dir) {
 	make_path($dir, { mode => 0700 });
 	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], $dir }
 	return;
@@ -247,30 +242,26 @@ sub _answers {
 # The answer of the accelerator itself.
 sub ask_accel { my ($self, @params) = @_; return $self->{app}->_ask(@params) }
 
-sub _ask {
-	my ($app, @params) = @_;
+sub _ask ($app, @params) {
 	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
 	$c->send(request(1, 0, @params));
 	return $c->reply;
 }
 
 # Path => size of the files it has made warm; what it was asked for and did not find is 0.
-sub warmed {
-	my ($self) = @_;
+sub warmed ($self) {
 	return map { $_->{path} => $_->{bytes} } $self->timing;
 }
 
 # Its timing lines, one for each request.
-sub timing {
-	my ($self) = @_;
+sub timing ($self) {
 	my @lines = map { grep { /^\{.*\}$/ } split /\n/, $_->said } $self->apps;
 	return map { JSON::PP->new->decode($_) } @lines;
 }
 
 # The test takes the accelerator's place for one request: what the server asks, and what it makes of the answer.
 #   my ($params, $r) = $site->answer_as_accel($bytes, sub { before the answer }, TARGET, headers)
-sub answer_as_accel {
-	my ($self, $answer, $before, @request) = @_;
+sub answer_as_accel ($self, $answer, $before, @request) {
 	my $address = $self->{app}{address};
 	$self->stop_accel;
 	unlink $address;
@@ -308,8 +299,7 @@ sub spawn_as_written {
 
 # ---------------------------------------------------------------- the server
 
-sub _replaced {
-	my ($self, $text) = @_;
+sub _replaced ($self, $text) {
 	$text =~ s{/srv/www}{$self->{root}}g;
 	$text =~ s{/etc/$self->{kind}/(?=\w+\.lua)}{$self->{dir}/}g;
 	$text =~ s{/usr/local/bin/}{$self->{dir}/bin/}g;
@@ -320,8 +310,7 @@ sub _replaced {
 }
 
 # Where www-data finds the program, wherever it was built.
-sub _programs {
-	my ($self) = @_;
+sub _programs ($self) {
 	my $bin = "$self->{dir}/bin";
 	my @run = ("$self->{dir}/run", "$self->{dir}/run/lighttpd");
 	make_path($bin, @run);
@@ -332,8 +321,7 @@ sub _programs {
 	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", @run }
 }
 
-sub _write_conf {
-	my ($self, $text) = @_;
+sub _write_conf ($self, $text) {
 	$text = $self->_replaced($text);
 	$text =~ s/$of_root{$self->{kind}}//g if $> != 0;
 	if ($self->{kind} eq 'nginx') {
@@ -344,8 +332,7 @@ sub _write_conf {
 	Test::Util::put("$self->{dir}/conf", $text);
 }
 
-sub _run_server {
-	my ($self) = @_;
+sub _run_server ($self) {
 	my ($program, @arg) = $argv{ $self->{kind} }->($self, "$self->{dir}/conf");
 	my @as = $> == 0 && $self->{kind} eq 'caddy' ? @as_www_data : ();       # has no directive for that
 	local @ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
@@ -362,8 +349,7 @@ sub served { $_[0]{served} }
 sub seen { my ($self) = @_; return sort keys %{ $self->{seen} } }
 
 # Its error log without the lines that fit one of these patterns.
-sub complaints {
-	my ($self, @expected) = @_;
+sub complaints ($self, @expected) {
 	return join "\n", grep { my $line = $_; length && !grep { $line =~ $_ } @expected } split /\n/, $self->said;
 }
 

@@ -18,8 +18,7 @@ the application ROOT, which Tomcat compiles at their first request. The instance
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();
 use POSIX ();
@@ -81,8 +80,7 @@ sub up {
 	return;
 }
 
-sub kill {
-	my ($self) = @_;
+sub kill ($self) {
 	my $pid = delete $self->{pid} or return;
 	CORE::kill('KILL', $pid);
 	waitpid $pid, 0;

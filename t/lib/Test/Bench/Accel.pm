@@ -13,8 +13,7 @@ go through the accelerator. In all but the last of these the hot file is exempt,
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;

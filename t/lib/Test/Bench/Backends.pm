@@ -12,8 +12,7 @@ being watched costs time; their number hardly depends on speed.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Bench::Hot;
 
 my %size = map { $_ => 1 } qw(1k 10k 100k 10m);
@@ -39,8 +38,7 @@ sub run {
 }
 
 # System calls per request, all threads; undef where strace may not look.
-sub syscalls {
-	my ($bench, $srv, $case) = @_;
+sub syscalls ($bench, $srv, $case) {
 	my $requests = $case->{name} eq '10m' ? 500 : 5000;
 	my $table = $bench->dir . '/strace.table';
 	my $strace = strace($bench, $srv, $table) // return undef;
@@ -96,8 +94,7 @@ sub print_table {
 	}
 }
 
-sub print_best {
-	my ($bench, @cases) = @_;
+sub print_best ($bench, @cases) {
 	print "\nLeast CPU per request: ", join('; ', map { "$_->{name}: " . best($bench->result->{backends}{ $_->{name} }) }
 	    @cases), "\n";
 }

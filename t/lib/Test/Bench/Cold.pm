@@ -14,8 +14,7 @@ hide it.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Time::HiRes qw(sleep);
 use Accel::Figures qw(medians spread);
 use Test::Bench::Hot;
@@ -91,13 +90,11 @@ sub disturbed_as {
 	$run->{others} = $alone->{others} if $alone->{others} > $run->{others};
 }
 
-sub warm_up {
-	my ($bench, $srv, $path) = @_;
+sub warm_up ($bench, $srv, $path) {
 	$bench->load(-n => 200, -c => 50, -d => 5, -t => 20, $srv->url . $path);
 }
 
-sub hot_load {
-	my ($bench, $srv, $path) = @_;
+sub hot_load ($bench, $srv, $path) {
 	warm_up($bench, $srv, $path);
 	sleep $head_start;                      # beside cold clients it is as long after the first request
 	return $bench->load(hot_args($bench, $srv, $path));
@@ -172,8 +169,7 @@ sub print_through {
 	}
 }
 
-sub best_peer {
-	my ($of) = @_;
+sub best_peer ($of) {
 	my ($best) = sort { $of->{$b}{mb} <=> $of->{$a}{mb} } grep { $of->{$_} } map { $_->{name} } @peers;
 	return $best;
 }

@@ -14,8 +14,7 @@ It gets as many kept connections as it has threads, since it cannot serve more.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use JSON::PP qw(decode_json);
 use List::Util qw(max);
@@ -179,13 +178,11 @@ sub all_answered {
 
 # ------------------------------------------------------------- beside the textbook
 
-sub row_name {
-	my ($row) = @_;
+sub row_name ($row) {
 	return "$row->[0]{name} x $row->[1]";
 }
 
-sub side_by_side {
-	my ($bench, $files, $case) = @_;
+sub side_by_side ($bench, $files, $case) {
 	my $list = $files->{ $case->{list} };
 	return $bench->note("$case->{name} left out: no tmpfs") unless $list;
 	my (%app, %runs);
@@ -204,8 +201,7 @@ sub side_by_side {
 	$_->stop for values %app;
 }
 
-sub load_of {
-	my ($row) = @_;
+sub load_of ($row) {
 	my (undef, $conns, @more) = @$row;
 	return (-c => $conns, @more);
 }
@@ -270,8 +266,7 @@ sub cold {
 	}
 }
 
-sub cold_name {
-	my ($row) = @_;
+sub cold_name ($row) {
 	return row_name($row) . ($row->[2] ? ' closed' : ' kept');
 }
 

@@ -13,8 +13,7 @@ the accelerator, are measured before and during that time.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;
@@ -54,8 +53,7 @@ sub kinds {
 	return $bench->wanted(@known);
 }
 
-sub understands {
-	my ($bench, $warm) = @_;
+sub understands ($bench, $warm) {
 	return $warm eq 'alone' || system(program('fcgi-stat-accel') . " --warm=$warm --version >/dev/null 2>&1") == 0;
 }
 

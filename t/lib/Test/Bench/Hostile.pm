@@ -16,8 +16,7 @@ failed request, one process, descriptors, threads and memory as flat as a line, 
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use List::Util qw(max min sum0);
 use POSIX ();
 use Accel::Figures qw(median);
@@ -83,8 +82,7 @@ sub server { return $_[0]{world}->server }
 
 # ---------------------------------------------------------------- measuring
 
-sub cycle {
-	my ($self, $alone, $beside, $end) = @_;
+sub cycle ($self, $alone, $beside, $end) {
 	$self->{world}->slow->forget;           # the files of the cycle before are cold again
 	sleep 1.1;                              # what a thread read counts as being in memory for a second (io_file_proved)
 	$self->sample(0, min $alone, $end - time) unless $stop;
@@ -97,8 +95,7 @@ sub cycle {
 }
 
 # A report; nothing when Ctrl-C has ended the program, too.
-sub ended {
-	my ($self, @kid) = @_;
+sub ended ($self, @kid) {
 	my $report = eval { $self->{world}->end(@kid) };
 	die $@ if !$report && !$stop;
 	return $report;
@@ -127,8 +124,7 @@ sub sample {
 }
 
 # Reloads and rotations for this many seconds.
-sub storm {
-	my ($self, $seconds) = @_;
+sub storm ($self, $seconds) {
 	my $end = time + $seconds;
 	for (my $i = 0; !$stop && time < $end; $i++) {
 		$self->server->signal('USR1');
@@ -140,8 +136,7 @@ sub storm {
 }
 
 # The file before the last one is complete: its lines are counted, and it goes.
-sub rotate {
-	my ($self) = @_;
+sub rotate ($self) {
 	my ($log, $n) = ($self->{world}->access_log, $self->{rotated});
 	return unless -e $log;
 	rename $log, "$log.$n" or die "rename: $!";
@@ -163,8 +158,7 @@ sub count_lines {
 
 my $form = "%6s %-7s %5s %9s %9s %9s %9s %9s %9s %7s %6s %6s %7s\n";
 
-sub print_sample {
-	my ($self, $s) = @_;
+sub print_sample ($self, $s) {
 	printf $form, 's', 'victim', 'CPU %', 'hot p50', 'hot p99', 'hot max', 'cold p50', 'cold p99', 'cold MB/s', 'failed', 'fds', 'thr', 'RSS MiB' if @{ $self->{samples} } == 1;
 	printf $form, sprintf('%.0f', $s->{at}), $s->{attacked} ? 'beside' : 'alone', sprintf('%.0f', $s->{busy}), map({ sprintf '%.2f', $_ } @{ $s->{hot} }{qw(p50 p99 max)}, @{ $s->{cold} }{qw(p50 p99 mb)}),
 	    $s->{hot}{failed} + $s->{cold}{failed}, $s->{descriptors}, $s->{threads}, sprintf '%.0f', $s->{rss};
@@ -172,8 +166,7 @@ sub print_sample {
 
 sub of { my ($self, $attacked, $kind, $what) = @_; return map { $_->{$kind}{$what} } grep { $_->{attacked} == $attacked } @{ $self->{samples} } }
 
-sub finish {
-	my ($self) = @_;
+sub finish ($self) {
 	my $bench = $self->{bench};
 	my @samples = @{ $self->{samples} };
 	$self->{replies} = $self->replies if @samples && $samples[-1]{alive};
@@ -209,8 +202,7 @@ sub finish {
 }
 
 # Replies so far once all clients have left, whole and cut, with the one that tells.
-sub replies {
-	my ($self) = @_;
+sub replies ($self) {
 	my $n = -1;
 	Test::Util::eventually(sub {
 		my $counters = $self->{world}->counters;
@@ -224,8 +216,7 @@ sub replies {
 }
 
 # INT: what runs ends whole, and the logs are written out.
-sub end_server {
-	my ($self) = @_;
+sub end_server ($self) {
 	my $server = $self->server;
 	my ($status) = $server->term('INT');
 	$self->bound_note($status);
@@ -235,16 +226,14 @@ sub end_server {
 	return;
 }
 
-sub bound_note {
-	my ($self, $status) = @_;
+sub bound_note ($self, $status) {
 	$self->{bench}->note('the server did not end within ' . Test::Util::PATIENCE() . ' s of INT') unless defined $status;
 	$self->{bench}->note(sprintf 'the server ended with wait status 0x%x', $status) if $status;
 	return;
 }
 
 # What kinds of failure they were.
-sub print_errors {
-	my ($self) = @_;
+sub print_errors ($self) {
 	my %sum;
 	for my $errors (map { ($_->{hot}{errors}, $_->{cold}{errors}) } @{ $self->{samples} }) {
 		$sum{$_} += $errors->{$_} for grep { $_ ne 'all' && $errors->{$_} } keys %$errors;
@@ -253,8 +242,7 @@ sub print_errors {
 	return;
 }
 
-sub print_attacks {
-	my ($self) = @_;
+sub print_attacks ($self) {
 	my %sum;
 	for my $run (map { @{ $_->{attacks} } } @{ $self->{did} // [] }) {
 		my $s = $sum{ $run->{attack} } //= {};

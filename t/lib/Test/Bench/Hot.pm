@@ -14,8 +14,7 @@ A case with a C<crowd> measures its load beside other clients: those of the crow
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use HTTP::Tiny;
 use POSIX ();
 
@@ -67,8 +66,7 @@ sub run {
 sub list { return map { sprintf "%-8s %s\n", @$_{qw(name title)} } @cases }
 
 # The cases with these names, all when none is named.
-sub chosen {
-	my ($names, @all) = @_;
+sub chosen ($names = undef, @all) {
 	return @all unless $names;
 	for my $name (@$names) {
 		grep { $_->{name} eq $name } @all
@@ -78,8 +76,7 @@ sub chosen {
 }
 
 # The servers that give the right answer, warmed up.
-sub able {
-	my ($bench, $case, $root, @servers) = @_;
+sub able ($bench, $case, $root, @servers) {
 	my @able;
 	for my $srv (@servers) {
 		my $why = verify($srv, $case, $root);
@@ -107,8 +104,7 @@ sub verify {
 	return $r->{content} eq $bytes ? undef : 'wrong bytes';
 }
 
-sub print_case {
-	my ($bench, $case, @names) = @_;
+sub print_case ($bench, $case, @names) {
 	my $of = $bench->result->{hot}{ $case->{name} };
 	print "\n$case->{title}  ($case->{name})\n";
 	printf "  %-10s %10s %5s %9s %9s %8s %8s %6s %6s %7s %6s %s\n", 'server', 'req/s', '+-%', 'CPU us/rq', 'MB/s',
@@ -135,8 +131,7 @@ sub ratio {
 	return $ours && $theirs ? $ours / $theirs : 0;
 }
 
-sub print_aims {
-	my ($bench, @chosen) = @_;
+sub print_aims ($bench, @chosen) {
 	return unless $bench->result->{hot}{ $chosen[0]{name} }{accel};
 	my %less = (cpu => 'CPU per request', p99 => 'p99');
 	print "\nAims\n";

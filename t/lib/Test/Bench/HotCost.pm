@@ -16,8 +16,7 @@ each thousand requests. A first answer is compared with the file. The second tab
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use HTTP::Tiny;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
@@ -141,8 +140,7 @@ sub neighbours {
 	return $run;
 }
 
-sub print_cost {
-	my ($of, $runs, @ways) = @_;
+sub print_cost ($of, $runs, @ways) {
 	print "\nA hot file of 1 kB, 100 clients: CPU us of each request\n";
 	printf "  %-22s %9s %5s %8s %8s %8s %10s %12s %8s %7s %6s\n", '', 'req/s', '+-%', 'server', 'accel', 'both', 'over alone',
 	    'asked/1000', 'p99 ms', 'others%', 'errors';

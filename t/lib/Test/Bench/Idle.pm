@@ -11,8 +11,7 @@ closes what is idle.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use POSIX ();
 use Time::HiRes qw(time sleep);
 use Accel::Util qw(program);

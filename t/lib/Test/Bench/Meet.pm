@@ -10,8 +10,7 @@ C<run($bench)> begins at a seed made of the clock, or at the seed of C<--case>. 
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Meet;
 use Time::HiRes qw(time);
 

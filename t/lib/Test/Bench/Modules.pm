@@ -15,8 +15,7 @@ The first reply of each server is compared with the file.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use HTTP::Tiny;
 use IO::Compress::Gzip ();
 use IO::Uncompress::Gunzip ();
@@ -102,8 +101,7 @@ sub start {
 }
 
 # The servers that give the right bytes, warmed up.
-sub able {
-	my ($bench, $case, $root, @servers) = @_;
+sub able ($bench, $case, $root, @servers) {
 	my @able;
 	my $want = slurp($root . ($case->{path} =~ s{^/short10/(.*)}{/$1.bin}r));
 	for my $srv (@servers) {
@@ -120,8 +118,7 @@ sub able {
 	return @able;
 }
 
-sub print_aims {
-	my ($bench, @chosen) = @_;
+sub print_aims ($bench, @chosen) {
 	my $of = $bench->result->{hot};
 	for my $case (@chosen) {
 		my $runs = $of->{ $case->{name} };

@@ -16,8 +16,7 @@ accelerator like all others.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use List::Util qw(max min);
 use Accel::Figures qw(medians);
 use Test::Bench::Accel;

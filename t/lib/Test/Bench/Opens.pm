@@ -14,8 +14,7 @@ is the same disk with a kernel that opens by itself. The hot file is exempt from
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Time::HiRes qw(sleep);
 use Accel::Figures qw(medians);
 use Test::Bench::Hot;
@@ -87,8 +86,7 @@ sub cell {
 	return $run;
 }
 
-sub print_case {
-	my ($case, $of, @names) = @_;
+sub print_case ($case, $of, @names) {
 	print "\n$case->{title}, $rate requests/s by the clock, beside $clients clients of cold 100 kB files; open() takes $disk{open_ms} ms  ($case->{name})\n";
 	printf "  %-30s %9s %9s %10s %8s %9s %8s %7s %6s\n", '', 'p50 ms', 'p99 ms', 'worst ms', 'served', 'cold MB/s', 'opens/s', 'others%', 'errors';
 	for my $name (@names) {

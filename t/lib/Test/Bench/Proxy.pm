@@ -12,8 +12,7 @@ generator and the application share the other core.
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Accel::Figures qw(median);
 use Test::Bench::Hot;
 use Accel::Peer;
@@ -123,8 +122,7 @@ sub uploads {
 	print_case($bench, $case, \%runs, @able);
 }
 
-sub upload_once {
-	my ($bench, $srv) = @_;
+sub upload_once ($bench, $srv) {
 	my ($cpu, $others, $t) = ($srv->cpu, $bench->others_begin, time);
 	my $answer = send_upload($srv->port);
 	my ($used, $s) = ($srv->cpu - $cpu, time - $t);

@@ -13,8 +13,7 @@ with the names and looks no file up: it makes nothing warm, and shows what readi
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use JSON::PP ();
 use Accel::Figures qw(median);
 use Accel::Slowfs;

@@ -17,8 +17,7 @@ cannot be repeated, so those that must not meet a kept socket which another case
 
 =cut
 
-use strict;
-use warnings;
+use v5.36;
 use Test::Fcgi::Codec qw(record stream end_request T_BEGIN T_STDIN T_STDOUT T_STDERR T_END T_GET_VALUES T_UNKNOWN_TYPE);
 
 my ($p, @all);

@@ -7,8 +7,7 @@ package Test::Site::Checks;
 #   my $site = Test::Site->start('nginx', 'auth.conf', root => $www);
 #   check_example($site, absent => { body => qr/<html/, escape => 200 }, directories => { slash => 301, bare => 403 });
 
-use strict;
-use warnings;
+use v5.36;
 use Exporter 'import';
 use Test::Fcgi qw(put temp_tree eventually);
 use Test::More;
@@ -17,8 +16,7 @@ our @EXPORT = qw(tree check_files check_absent check_ranges check_conditions che
 	check_order check_example check_asked);
 
 # Bytes of a file: no two kilobytes are the same, so that a range from elsewhere is seen.
-sub bytes_of {
-	my ($size) = @_;
+sub bytes_of ($size) {
 	my $bytes = join '', map { sprintf '%-1023d%s', $_, "\n" } 0 .. $size / 1024;
 	return substr $bytes, 0, $size;
 }
@@ -50,8 +48,7 @@ sub encoded { return $_[0] =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ge
 sub readable { return $_[0] =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger }
 
 # Options are hashes of arguments by check: absent, conditions, directories, names; and log, for check_end.
-sub check_example {
-	my ($site, %want) = @_;
+sub check_example ($site, %want) {
 	check_files($site);
 	check_absent($site, %{ $want{absent} });
 	check_ranges($site);
@@ -73,8 +70,7 @@ sub check_asked {
 	return;
 }
 
-sub check_files {
-	my ($site) = @_;
+sub check_files ($site) {
 	subtest "$site->{name}: files" => sub {
 		for my $file (sort keys %size) {
 			my $r = $site->get("/$file");
@@ -102,8 +98,7 @@ sub warmed_are {
 }
 
 # check_absent($site, body => qr/whose page/, escape => 200 or 403, below => what /one.txt/x gives, if not 404)
-sub check_absent {
-	my ($site, %want) = @_;
+sub check_absent ($site, %want) {
 	subtest "$site->{name}: names that are not served" => sub {
 		for (['/none.txt', 404], ['/one.txt/x', $want{below} // 404], ['/none/none.txt', 404], ['/closed.txt', 403],
 			['/escape.txt', $want{escape}]) {
@@ -118,8 +113,7 @@ sub check_absent {
 }
 
 # check_ranges($site, multi => 0 when the server sends one part or all instead of several)
-sub check_ranges {
-	my ($site, %how) = @_;
+sub check_ranges ($site, %how) {
 	subtest "$site->{name}: ranges" => sub {
 		my $all = $bytes{'10m.bin'};
 		for (['0-0', 0, 1], ['5000000-5000999', 5_000_000, 1000], ['9999000-', 9_999_000, 1000], ['-1000', 9_999_000, 1000],
@@ -148,8 +142,7 @@ sub check_ranges {
 }
 
 # check_conditions($site, etag => 0 when the server makes none, if_range => 206 when it does not know If-Range)
-sub check_conditions {
-	my ($site, %how) = @_;
+sub check_conditions ($site, %how) {
 	subtest "$site->{name}: conditions" => sub {
 		my $r = $site->get('/100k.bin');
 		my ($date, $etag) = @{ $r->{header} }{qw(last-modified etag)};
@@ -167,8 +160,7 @@ sub check_conditions {
 }
 
 # check_directories($site, slash => 301 or what /dir gives, bare => status of a directory without an index file)
-sub check_directories {
-	my ($site, %want) = @_;
+sub check_directories ($site, %want) {
 	subtest "$site->{name}: directories" => sub {
 		my $r = $site->get('/dir/');
 		is "$r->{status} $r->{body}", "200 index of dir\n", 'its index file';
@@ -183,8 +175,7 @@ sub check_directories {
 }
 
 # check_names($site, NAME => STATUS...): those that the server does not serve, and what it says.
-sub check_names {
-	my ($site, %not) = @_;
+sub check_names ($site, %not) {
 	subtest "$site->{name}: names" => sub {
 		my %warm;
 		for my $name (@NAMES) {
@@ -202,8 +193,7 @@ sub check_names {
 }
 
 # check_end($site, exempt => N files that were not asked for, log => [patterns of lines that may be there]): last, since it looks back.
-sub check_end {
-	my ($site, %want) = @_;
+sub check_end ($site, %want) {
 	subtest "$site->{name}: counts and logs" => sub {
 		cmp_ok $site->asked, '>=', $site->served - ($want{exempt} // 0), 'the accelerator was asked for every file';
 		is_deeply [grep { /sendfile|send-file|accel|reproxy|litespeed-location/i } $site->seen], [],

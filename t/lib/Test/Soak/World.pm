@@ -42,8 +42,7 @@ use constant { DISK_MB => 24, STUCK_S => 3, CACHED_FILES => 400, NAMES => 1000, 
 
 # Answers 500 while the file beside it exists, else 200.
 my $BROKEN = <<'END';
-use strict;
-use warnings;
+use v5.36;
 use FCGI;
 my ($flag) = @ARGV;
 alarm 7200;
