@@ -362,6 +362,8 @@ conn_close(struct conn *c)
 
 /* ---- life */
 
+/* A client that leaves is seen by watched() (input.c) during a wait for a file or an application,
+ * by sent() (io/sender.c) during a reply.  A thread that works for it goes on: io_job_abandon(). */
 void
 conn_stop(struct conn *c)
 {

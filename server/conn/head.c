@@ -60,10 +60,7 @@ conn_refuse(struct conn *c, int status, const char *why)
 	c->close_after = true;
 	conn_tell_refused(c->r, status, why);
 	fault_told(c->r);
-	if (status == 503)
-		reply_retry(c->r, 1);
-	else
-		reply_error(c->r, status);
+	reply_error(c->r, status);
 	return (&st_send);
 }
 

@@ -4,7 +4,7 @@
  *   conn.c    the states, life and death of a connection
  *   head.c    collects a request head, or refuses it
  *   probe.c   looks whether the path of a request exists
- *   input.c   input and its buffers
+ *   input.c   input and its buffers; sees a client that leaves during a wait
  *   body.c    request bodies, dropped or collected
  *   stream.c  request bodies that the handler takes while they arrive, and tunnels
  *   banned.c  clients that are not served

@@ -195,8 +195,6 @@ proxy_answer_error(struct relay *rl, int status)
 	conn_early_reply(r);
 	if (error_handler_takes(r, status))
 		h = HANDLED_AGAIN;
-	else if (status == 503)
-		reply_retry(r, 1);
 	else
 		reply_error(r, status);
 	proxy_answer(rl, h);
@@ -373,8 +371,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 			conn_route_again(r);
 			return;
 		}
-		if (status == 503)
-			reply_retry(r, retry_after_s != 0 ? retry_after_s : 1);
+		if (status == 503 && retry_after_s != 0)
+			reply_retry(r, retry_after_s);
 		else
 			reply_error(r, status);
 	} else if (status != 0) {

@@ -237,10 +237,7 @@ refuse(struct request *r, int status)
 		return (HANDLED_AGAIN);
 	if (r->in.left != 0)
 		conn_close_after(r);
-	if (status == 503)
-		reply_retry(r, 1);
-	else
-		reply_error(r, status);
+	reply_error(r, status);
 	return (HANDLED_REPLY);
 }
 

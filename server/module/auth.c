@@ -351,10 +351,7 @@ answer(struct auth_try *t, int status)
 {
 	struct request *r = try_end(t);
 
-	if (status == 503)
-		reply_retry(r, 1);
-	else
-		reply_error(r, status);
+	reply_error(r, status);
 	conn_replied(r);
 }
 

@@ -283,7 +283,7 @@ send_listing(struct request *r, struct listing *l)
 	if (l->err == 0)
 		send_html(r, l);
 	else if (l->err == -ETIMEDOUT || l->err == -EAGAIN)
-		reply_retry(r, 1);
+		reply_error(r, 503);
 	else
 		reply_error(r, l->err == -ENOMEM ? 500 : http1_status_of_errno(l->err));
 }

@@ -2,7 +2,7 @@
  *
  * The helper process reads it.  The main thread waits for it in the same poll(2) as for signals.  A
  * reload starts the next generation on the same listening sockets and drains the old one, so no
- * connection is refused or dropped.
+ * connection is refused or dropped.  Its idle connections move: server/conn/handover.h.
  */
 #include <errno.h>
 #include <string.h>

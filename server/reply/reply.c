@@ -171,7 +171,10 @@ reply_error_with(struct request *r, int status, struct text lines)
 void
 reply_error(struct request *r, int status)
 {
-	reply_error_with(r, status, TEXT_NONE);
+	if (status == 503)
+		reply_retry(r, 1);
+	else
+		reply_error_with(r, status, TEXT_NONE);
 }
 
 void

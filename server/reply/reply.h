@@ -58,6 +58,7 @@ struct text reply_type(const struct reply_style *, const struct file_entry *,
 size_t reply_prepare_form(const struct file_entry *, const struct reply_form *, char *head);
 /* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */
 bool reply_attach(struct request *, struct file_entry *, uint64_t off, uint64_t len);
+/* 503: with Retry-After: 1; reply_retry() has another delay */
 void reply_error(struct request *, int status);
 /* lines: further header lines, each with CRLF */
 void reply_error_with(struct request *, int status, struct text lines);

@@ -1,5 +1,5 @@
-/* server/worker/spread.h -- connections spread evenly over the workers; between worker.c and
- * server/conn/.
+/* server/worker/spread.h -- connections spread evenly over the workers; conn_new() asks
+ * for each new one.
  *
  *   accept:  as many as the share or fewer?  yes: it stays.  no: the worker with fewest gets it
  *   idle:    a connection of a worker above its share moves when it has its reply
