@@ -3,7 +3,8 @@
 
 #include "base/events.h"
 
-const struct event_info event_infos[] = {
+/* sorted by name; the last has NULL */
+static const struct event_info event_infos[] = {
 #define E(name, who, level, means, next) { name, who, level, means, next },
 #include "base/events.def"
 #undef E

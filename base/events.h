@@ -16,8 +16,6 @@ struct event_info {
 	const char *next; /* what to do; "" for an event that only informs */
 };
 
-extern const struct event_info event_infos[]; /* sorted by name; the last has NULL */
-
 void events_manual(struct manpage *, const char *who); /* those of who, and of both */
 void events_markdown(struct buf *);                    /* doc/events.md */
 

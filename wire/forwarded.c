@@ -72,8 +72,10 @@ host_of(struct text t, struct text *rest)
 	return ((struct text){ t.p + 1, (size_t)(end - t.p - 1) });
 }
 
-bool
-forwarded_node(struct text t, struct ip *ip, uint16_t *port)
+/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80"; a hidden port
+ * (":_x") is 0.  False: no address. */
+static bool
+node_address(struct text t, struct ip *ip, uint16_t *port)
 {
 	struct text host, rest;
 
@@ -97,7 +99,7 @@ walk_node(struct forwarded_walk *w, struct text node)
 	struct ip ip;
 	uint16_t port;
 
-	if (!forwarded_node(node, &ip, &port)) {
+	if (!node_address(node, &ip, &port)) {
 		w->over = true;
 		return;
 	}

@@ -44,8 +44,4 @@ void forwarded_elements(struct forwarded_walk *, struct text line);  /* Forwarde
 /* The last word of X-Forwarded-Proto: the one that the peer wrote. */
 enum forwarded_scheme forwarded_proto(struct text line);
 
-/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80"; a hidden port
- * (":_x") is 0.  False: no address. */
-bool forwarded_node(struct text, struct ip *, uint16_t *port);
-
 #endif

@@ -9,8 +9,8 @@
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 
-bool
-conn_is_banned(struct worker *w, const union io_addr *a)
+static bool
+is_banned(struct worker *w, const union io_addr *a)
 {
 	return (bans_has(w->base.conf.bans, &w->bans, a, io_wall_s(w->base.io)));
 }
@@ -20,7 +20,7 @@ conn_refuses_peer(struct worker *w, const union io_addr *peer)
 {
 	char name[CLIENT_ADDR_MAX];
 
-	if (shared_get(*w->bans_version) == 0 || !conn_is_banned(w, peer))
+	if (shared_get(*w->bans_version) == 0 || !is_banned(w, peer))
 		return (false);
 	count(&w->base.counters->events, banned);
 	log_limited(1, LOG_INFO, NULL, "connection.banned",
@@ -58,7 +58,7 @@ conn_check_bans(struct conn *c)
 			return (&st_close);
 		c->bans_seen = version;
 	}
-	if (!c->trusted || !conn_is_banned(c->w, &c->r->client))
+	if (!c->trusted || !is_banned(c->w, &c->r->client))
 		return (NULL);
 	return (refuse_client(c));
 }

@@ -147,9 +147,8 @@ void conn_bug(struct conn *, const char *what);
 bool conn_ended_while_waiting(struct conn *);
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
 
-/* banned.c: the address is in server.ban-file. */
-bool conn_is_banned(struct worker *, const union io_addr *);
-/* The same of a new connection, or of one whose peer just became known: counted and logged. */
+/* banned.c: the address of a new connection, or of one whose peer just became known, is in
+ * server.ban-file: counted and logged. */
 bool conn_refuses_peer(struct worker *, const union io_addr *);
 /* The peer and the client of this request; NULL: it goes on. */
 const struct conn_state *conn_check_bans(struct conn *);

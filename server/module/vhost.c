@@ -141,7 +141,7 @@ stop(struct request *r)
 	file_lookup_cancel(&r->wait);
 }
 
-const struct handler handler_vhost = {
+static const struct handler handler_vhost = {
 	.name = "vhost",
 	.final = true,
 	.before_body = true,

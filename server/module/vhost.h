@@ -27,8 +27,6 @@ struct vhost_dir {
 	size_t base;
 };
 
-extern const struct handler handler_vhost;
-
 /* VHOST_FAILED: the file system has no answer; vhost_route() refuses the request. */
 enum vhost_is vhost_find(struct request *, const struct vhost_dir *);
 /* r->place becomes this directory, with the path.  0 or 500. */

@@ -87,8 +87,6 @@ void gateway_proxy(struct config *, const struct gateway *, const struct gateway
 
 void translate_set(struct config *, struct cfg_block *, struct cfg_pos, const char *key,
     const struct cfg_value *);
-void translate_set_str(struct config *, struct cfg_block *, struct cfg_pos, const char *key,
-    const char *value);
 /* ( NAME => ( REGEX => REPLACEMENT ) ) as an item of proxy-core.rewrite-request */
 struct cfg_item translate_rule(struct config *, struct cfg_pos, const char *name, struct text regex,
     struct text replacement);

@@ -33,13 +33,6 @@ translate_set(struct config *cfg, struct cfg_block *b, struct cfg_pos pos, const
 		(void)cfg_assign(cfg, b, TOK_FORCE, e);
 }
 
-void
-translate_set_str(struct config *cfg, struct cfg_block *b, struct cfg_pos pos, const char *key,
-    const char *value)
-{
-	translate_set(cfg, b, pos, key, cfg_value_str(cfg, text_of(value)));
-}
-
 struct cfg_item
 translate_rule(struct config *cfg, struct cfg_pos pos, const char *name, struct text regex,
     struct text replacement)
@@ -92,7 +85,7 @@ set(const struct filling *k, const char *key, const struct cfg_value *v)
 static void
 set_str(const struct filling *k, const char *key, const char *value)
 {
-	translate_set_str(k->cfg, k->b, k->g->e.pos, key, value);
+	translate_set(k->cfg, k->b, k->g->e.pos, key, cfg_value_str(k->cfg, text_of(value)));
 }
 
 static const struct cfg_value *
