@@ -11,7 +11,7 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use File::Glob     qw(bsd_glob GLOB_QUOTE);
 
-our @EXPORT_OK = qw(check_words slurp unreadable include_files within mounted_on slow_kind is_page page_not_asked);
+our @EXPORT_OK = qw(by_name check_words slurp unreadable include_files within mounted_on slow_kind is_page page_not_asked);
 
 use constant {
 	MAX_FILE  => 8 << 20,     # bytes: what is larger is not a configuration
@@ -55,6 +55,15 @@ sub slurp ($state, $file, $from = undef) {
 sub include_files ($pattern) {
 	return $pattern unless $pattern =~ /[*?\[]/;
 	return sort(bsd_glob($pattern, GLOB_QUOTE));
+}
+
+# name => directives of that name; a big configuration asks often.
+sub by_name ($node) {
+	return $node->{by_name} //= do {
+		my %by;
+		push @{ $by{ $_->{name} } }, $_ for @{ $node->{kids} // [] };
+		\%by;
+	};
 }
 
 # Is $path $dir itself, or below it?

@@ -6,21 +6,12 @@ package Accel::Check::Apache;
 # ProxyPass with mod_xsendfile all of it, and SetHandler "proxy:..." comes after stat().
 use v5.36;
 
-use Accel::Check             qw(mounted_on within);
+use Accel::Check             qw(by_name mounted_on within);
 use Accel::Check::ApacheFile qw();
 use Accel::Check::ApachePlaces ();
 use Accel::Lines ();
 
 my %MODULES = (proxy => [qw(proxy proxy_fcgi xsendfile)], authnz => [qw(authn_core authz_core authz_user authnz_fcgi)]);
-
-# name => directives of that name; a big configuration asks often.
-sub by_name ($node) {
-	return $node->{by_name} //= do {
-		my %by;
-		push @{ $by{ $_->{name} } }, $_ for @{ $node->{kids} // [] };
-		\%by;
-	};
-}
 
 sub kids ($node, @names) { my $by = by_name($node); return map { @{ $by->{$_} // [] } } @names }
 sub last_of ($node, @names) { my @all = kids($node, @names); return $all[-1] }

@@ -8,89 +8,10 @@ use v5.36;
 
 use Accel::Check            qw(within mounted_on slow_kind);
 use Accel::Check::NginxFile ();
+use Accel::Check::NginxTree qw(kids own effective value around servers locations where root_of is_internal serves);
 use Accel::Check::NginxName ();
 use Accel::Check::NginxAuth ();
 use Accel::Check::NginxCache ();
-
-my $HANDLER = qr/^(?:
-	(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached|redis2?|postgres|drizzle|upload|srcache|passenger)_pass
-	| perl | stub_status | empty_gif | js_content | content_by_lua(?:_block|_file)? | echo\w* | api | status
-	| nchan_\w+ | push_stream_\w+ | vhost_traffic_status_display | passenger_enabled | unit_pass | zip
-)\z/x;
-
-# ---------------------------------------------------------------- reading the tree
-
-# name => directives of that name; a big configuration asks often.
-sub by_name ($node) {
-	return $node->{by_name} //= do {
-		my %by;
-		push @{ $by{ $_->{name} } }, $_ for @{ $node->{kids} // [] };
-		\%by;
-	};
-}
-
-sub kids ($node, $name) { return @{ by_name($node)->{$name} // [] } }
-sub own  ($node, $name) { my $all = by_name($node)->{$name}; return $all ? $all->[-1] : undef }
-
-# A directive in this block or the nearest one around it.
-sub effective ($node, @names) {
-	for (; $node; $node = $node->{parent}) {
-		for my $name (@names) {
-			my $found = own($node, $name);
-			return $found if $found;
-		}
-	}
-	return;
-}
-
-sub value ($node, $name, $default = '') {
-	my $found = effective($node, $name);
-	return $found ? $found->{args}[0] // '' : $default;
-}
-
-sub around ($node, $name) {
-	for ($node = $node->{parent}; $node; $node = $node->{parent}) { return $node if $node->{name} eq $name }
-	return;
-}
-
-sub servers ($node) {
-	return (grep { $_->{kids} } kids($node, 'server')), map { servers($_) } kids($node, 'http');
-}
-
-sub locations ($node) {
-	return map { ($_, locations($_)) } grep { $_->{kids} } kids($node, 'location');
-}
-
-sub server_name ($server) {
-	my ($name) = map { @{ $_->{args} } } kids($server, 'server_name');
-	my ($port) = map { $_->{args}[0] } kids($server, 'listen');
-	return 'server ' . ($name // $port // '(no name)');
-}
-
-sub where ($node) {
-	return server_name($node) if $node->{name} eq 'server';
-	my $server = around($node, 'server') or return $node->{name};
-	return server_name($server) . ", location @{ $node->{args} }";
-}
-
-# The directory below which a location finds its files, without variables at its end; undef when none is named.
-sub root_of ($node) {
-	my $d = effective($node, 'root', 'alias') or return;
-	my $dir = $d->{args}[0] // return;
-	$dir =~ s/\$.*//s;
-	return $dir =~ m{^/} ? $dir : undef;
-}
-
-sub is_internal ($loc) { return !!own($loc, 'internal') || ($loc->{args}[0] // '') =~ /^@/ }
-
-# Does this block answer with files?  Handlers, return and rewrite are not inherited from the blocks around.
-sub serves ($node) {
-	return 0 if grep { $_->{name} =~ $HANDLER && (!$_->{kids} || $_->{name} =~ /_block\z/) } @{ $node->{kids} };
-	return 0 if own($node, 'return');
-	return 0 if grep { ($_->{args}[0] // '') =~ /^(?:\^|\.\*|\^?\/?\(?\.\*\)?\$?)\z/ && ($_->{args}[2] // '') ne 'break' } kids($node, 'rewrite');
-	return 0 if !kids($node, 'allow') && grep { ($_->{args}[0] // '') eq 'all' } kids($node, 'deny');
-	return 1;
-}
 
 # Blocks of a server that answer with files: its locations, and the server itself for what no location matches.
 sub file_blocks ($server) {

@@ -3,21 +3,9 @@ package Accel::Check::NginxAuth;
 use v5.36;
 
 use Accel::Check            qw(within);
+use Accel::Check::NginxTree qw(kids own effective value around locations where root_of is_internal serves find_location pass_of params is_ours);
 use Accel::Check::NginxWays ();
 use Accel::Lines            ();
-
-*kids = \&Accel::Check::Nginx::kids;
-*own = \&Accel::Check::Nginx::own;
-*effective = \&Accel::Check::Nginx::effective;
-*value = \&Accel::Check::Nginx::value;
-*where = \&Accel::Check::Nginx::where;
-*around = \&Accel::Check::Nginx::around;
-*root_of = \&Accel::Check::Nginx::root_of;
-*locations = \&Accel::Check::Nginx::locations;
-*is_internal = \&Accel::Check::Nginx::is_internal;
-*serves = \&Accel::Check::Nginx::serves;
-
-my $PASS = qr/^(?:proxy|fastcgi|uwsgi|scgi|grpc)_pass\z/;
 
 sub check_server ($opt, $server, $blocks) {
 	my $report = $opt->{report};
@@ -114,48 +102,7 @@ sub addresses ($server, $pass) {
 	return map { /\$/ ? () : s/^unix://r =~ s/^localhost(?=:)/127.0.0.1/r } @all;
 }
 
-sub pass_of ($loc) { return (grep { $_->{name} =~ $PASS } @{ $loc->{kids} })[0] }
-
-# Variables of a fastcgi location; a block with one of its own inherits none.
-sub params ($loc) {
-	for (my $node = $loc; $node; $node = $node->{parent}) {
-		my @own = kids($node, 'fastcgi_param') or next;
-		return { map { ($_->{args}[0] // '') => [$_->{args}[1] // '', $_] } @own };
-	}
-	return {};
-}
-
 # ---------------------------------------------------------------- auth_request
-
-# The location that answers an URI: "=" first, then the longest prefix unless a regular expression matches.
-sub find_location ($server, $uri) {
-	$uri =~ s/\?.*//s;
-	return if $uri =~ /\$/;
-	my ($best, $regex);
-	for my $loc (locations($server)) {
-		my ($op, $name) = @{ $loc->{args} } == 2 ? @{ $loc->{args} } : ('', $loc->{args}[0] // next);
-		($op, $name) = ($1, $2) if $op eq '' && $name =~ /^(=|~\*?|\^~)(.+)\z/s;
-		if ($op eq '=') {
-			return $loc if $name eq $uri;
-		} elsif ($op =~ /^~/) {
-			my $re = eval { no warnings; $op eq '~*' ? qr/$name/i : qr/$name/ } or next;
-			$regex //= $loc if $uri =~ $re;
-		} elsif ($name !~ /^@/ && index($uri, $name) == 0) {
-			$best = [$loc, $name, $op] if !$best || length $name > length $best->[1];
-		}
-	}
-	return $best->[0] if $best && ($best->[2] eq '^~' || !$regex);
-	return $regex // ($best ? $best->[0] : undef);
-}
-
-# Does this location speak to an application that gets the name of a file?
-sub is_ours ($loc) {
-	my $pass = pass_of($loc) or return 0;
-	return 0 if $pass->{name} ne 'fastcgi_pass';
-	my $params = params($loc);
-	my ($script) = @{ $params->{SCRIPT_FILENAME} // [''] };
-	return !!$params->{WARM_PATH} || $script eq '' || $script =~ /\$/;
-}
 
 sub check_target ($opt, $server, $auth, $target) {
 	my ($report, $uri, $place) = ($opt->{report}, $auth->{args}[0], where($auth->{parent}));

@@ -6,16 +6,8 @@ package Accel::Check::NginxCache;
 use v5.36;
 
 use Accel::Check qw(mounted_on slow_kind);
+use Accel::Check::NginxTree qw(kids effective value servers locations where find_location params);
 use Accel::Lines ();
-
-*kids = \&Accel::Check::Nginx::kids;
-*effective = \&Accel::Check::Nginx::effective;
-*value = \&Accel::Check::Nginx::value;
-*where = \&Accel::Check::Nginx::where;
-*servers = \&Accel::Check::Nginx::servers;
-*locations = \&Accel::Check::Nginx::locations;
-*find_location = \&Accel::Check::NginxAuth::find_location;
-*params = \&Accel::Check::NginxAuth::params;
 
 my $KIND = qr/^(proxy|fastcgi|uwsgi|scgi)_/;
 my $URI = '/stat-accel-cache';

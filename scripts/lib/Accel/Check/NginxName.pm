@@ -6,10 +6,7 @@ package Accel::Check::NginxName;
 # request knows ($host, a captured part): they are equal to themselves and to nothing else.
 use v5.36;
 
-*kids = \&Accel::Check::Nginx::kids;
-*effective = \&Accel::Check::Nginx::effective;
-*find_location = \&Accel::Check::NginxAuth::find_location;
-*params = \&Accel::Check::NginxAuth::params;
+use Accel::Check::NginxTree qw(effective find_location params);
 
 use constant { ROUNDS => 10, SAMPLE => 'x-y.txt' };
 

@@ -8,14 +8,7 @@ package Accel::Check::NginxWays;
 use v5.36;
 
 use Accel::Check::NginxName ();
-
-*kids = \&Accel::Check::Nginx::kids;
-*own = \&Accel::Check::Nginx::own;
-*effective = \&Accel::Check::Nginx::effective;
-*where = \&Accel::Check::Nginx::where;
-*locations = \&Accel::Check::Nginx::locations;
-*serves = \&Accel::Check::Nginx::serves;
-*find_location = \&Accel::Check::NginxAuth::find_location;
+use Accel::Check::NginxTree qw(kids effective locations serves find_location is_ours);
 
 # What the client sent, when a way has led to another name: of this name there is no file.
 use constant SENT => '/sent-by-the-client/' . Accel::Check::NginxName::SAMPLE;
@@ -24,7 +17,7 @@ use constant SENT => '/sent-by-the-client/' . Accel::Check::NginxName::SAMPLE;
 sub ways ($server) {
 	my @found;
 	for my $from ($server, locations($server)) {
-		next if Accel::Check::NginxAuth::is_ours($from);
+		next if is_ours($from);
 		push @found, map { to_uri($server, $_, target_of($_)) } rewrites($from);
 		push @found, map { to_name($server, $from, $_) } last_tries($from), map { pages($_) } kids($from, 'error_page');
 	}
