@@ -77,12 +77,10 @@ sub notes ($self)  { return (@{ $self->{notes} }, $self->{engine}->notes) }
 
 sub note ($self, $text) {
 	push @{ $self->{notes} }, $text unless grep { $_ eq $text } @{ $self->{notes} };
-	return;
 }
 
 sub check_number ($name, $value, $least, $most) {
 	die "$name: expected $least to $most, got \"$value\"\n" unless $value =~ /^\d+(?:\.\d+)?\z/ && $value >= $least && $value <= $most;
-	return;
 }
 
 # The cell with its defaults; dies with the reason when it is wrong.
@@ -146,7 +144,6 @@ sub measure ($self, $cell) {
 sub _warm_up ($self, $srv, $c, $place) {
 	my $r = $self->{engine}->load(-c => 10, -n => $place->{count}, -u => $place->{list}, -d => WARM_UP_S, verify($place), $srv->url . '/');
 	die "$c->{server}: $r->{errors}{wrong} of $r->{requests} answers have wrong bytes\n" if $r->{errors}{wrong};
-	return;
 }
 
 sub verify ($place) { return $place->{verify} ? ('--verify', $place->{verify}) : () }
@@ -209,7 +206,6 @@ sub _keep ($self, $c, $srv, $result = undef) {
 	my $name = join '_', map { s/[^\w.-]+/-/gr } map { "$_" } $c->{label} // (grep { defined } @$c{qw(server storage files concurrency)});
 	my $from = $srv->error_log;
 	File::Copy::copy($from, "$self->{keep}/$name.log") or $self->note("$self->{keep}/$name.log: $!") if -e $from;
-	return;
 }
 
 # ---------------------------------------------------------------- many cells

@@ -26,7 +26,6 @@ sub unreadable ($file, $line, $why) { die bless { file => $file, line => $line, 
 
 sub check_words ($file, $line, $words, $bytes) {
 	unreadable($file, $line, "$words words up to here, too many for a file of this size") if $words * $bytes > MAX_WORK;
-	return;
 }
 
 # The text of a file.  $from = { file, line, stack } is the include that asks for it, if one does.

@@ -33,7 +33,6 @@ sub options ($opt, $args, @known) {
 	GetOptionsFromArray($args, $opt, @known, 'help|h', 'version|V');
 	if ($opt->{version}) { say "$name $Accel::Build::VERSION"; exit 0 }
 	help() if $opt->{help};
-	return;
 }
 
 # For scripts/completion, in the format of base/option.h.
@@ -73,13 +72,11 @@ sub fail ($status, @texts) {
 sub complain ($text, @more) {
 	erase_progress();
 	print STDERR map { printable($_) . "\n" } "$name: $text", @more;
-	return;
 }
 
 # The line of progress, if there may be one.
 sub erase_progress () {
 	print STDERR "\r\e[K" if -t STDERR;
-	return;
 }
 
 1;

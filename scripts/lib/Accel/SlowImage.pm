@@ -56,7 +56,6 @@ my $private = Accel::Namespace::entered();
 sub private_mounts (@args) {
 	local @ARGV = @args;
 	$private ||= Accel::Namespace::own_mounts();
-	return;
 }
 
 # (1) or (0, reason). Tries it: where a loop device may not be configured, its node is often there all the same.
@@ -142,7 +141,6 @@ sub _attach ($file, $flags) {
 sub _check_direct ($device) {
 	my $is = slurp('/sys/block/' . basename($device) . '/loop/dio');
 	die "$device: no direct I/O\n" unless $is =~ /^1/;
-	return;
 }
 
 # ---------------------------------------------------------------- the disk
@@ -165,7 +163,6 @@ sub _mount_image ($self) {
 	$self->{mounted} = 1;
 	$self->{before} = {};
 	$self->{before} = $self->state;
-	return;
 }
 
 sub dir ($self) { return "$self->{at}" }

@@ -66,21 +66,18 @@ sub write_json ($file, $report) {
 	open my $fh, '>', $file or die "$file: $!\n";
 	print $fh JSON::PP->new->ascii->canonical->pretty->encode($report);
 	close $fh or die "$file: $!\n";
-	return;
 }
 
 sub write_csv ($file, @rows) {
 	open my $fh, '>', $file or die "$file: $!\n";
 	print $fh Accel::Bench::Table::csv(@rows);
 	close $fh or die "$file: $!\n";
-	return;
 }
 
 # A line that is written over, on a terminal.
 sub progress ($done, $all, $cell) {
 	my $what = $cell ? Accel::Bench::label($cell) : '';
 	printf STDERR "\r\e[K%s", $cell ? sprintf '%d of %d  %.60s', $done + 1, $all, Accel::Bench::Table::clean($what) : '';
-	return;
 }
 
 1;

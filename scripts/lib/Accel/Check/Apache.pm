@@ -54,7 +54,6 @@ sub check ($opt, $file) {
 		my $proxied = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
 		check_directory($opt, $tree, $server, $_, $proxied) for @dirs, sections_in($tree, $server, @dirs);
 	}
-	return;
 }
 
 # What is served: the root and the targets of Alias.
@@ -110,7 +109,6 @@ sub check_process ($opt, $tree) {
 	my ($lookup) = grep { $_->{name} eq 'hostnamelookups' && !is_off($_) } below($tree);
 	$report->finding('hostname-lookups', 'blocks', $lookup, 'the whole server', 'each new client waits for DNS before it is answered, and holds a thread',
 		{ replace => $lookup, in => 'instead of this line', text => "HostnameLookups Off\n" }) if $lookup;
-	return;
 }
 
 # ---------------------------------------------------------------- the accelerator
@@ -158,7 +156,6 @@ sub check_accel ($opt, $tree, $server, $dir, $at) {
 		$report->finding('no-accel', 'blocks', $at, where($server), 'a file that is not in memory holds a '
 			. (mpm($opt) eq 'prefork' ? 'process' : 'thread') . " until the disk answers, and the server stands still when all $n are held", @add);
 	}
-	return;
 }
 
 sub check_asked ($report, $server, $node) {
@@ -167,7 +164,6 @@ sub check_asked ($report, $server, $node) {
 	return if $args =~ /requirebasicauth off/ && ($word{userexpr} || $word{defaultuser});
 	$report->finding('authnz-password', 'breaks', $node, where($server), 'RequireBasicAuth is on by default and requires a user: clients are asked for a password',
 		{ replace => $node, in => 'instead of this line', text => (split /^/, Accel::Lines::apache_ask(arg($node)))[0] });
-	return;
 }
 
 sub check_sendfile ($opt, $tree, $server, $dir, $pass) {
@@ -180,7 +176,6 @@ sub check_sendfile ($opt, $tree, $server, $dir, $pass) {
 		@add, { after => { %$pass, line => $pass->{to} }, in => 'below this line', text => "XSendFilePath \"$dir\"\n" }) unless grep { $_->{name} eq 'xsendfilepath' } @nodes;
 	$report->note('enablereuse', $pass, where($server), 'each request makes a connection; enablereuse=on at the end of this line keeps it')
 		unless grep { lc eq 'enablereuse=on' } @{ $pass->{args} };
-	return;
 }
 
 # ---------------------------------------------------------------- what to add
@@ -269,7 +264,6 @@ sub check_directory ($opt, $tree, $server, $dir, $proxied) {
 				at_end($opt, $tree, $server, $proxied ? "$name Off\n" : "<Directory \"$dir\">\n\t$name Off\n</Directory>\n"));
 		}
 	}
-	return;
 }
 
 # The manual calls None the default; strace of 2.4.71 without any AllowOverride shows open() of .htaccess in each directory.
@@ -309,7 +303,6 @@ sub check_options ($opt, $place, @nodes) {
 	$report->finding('autoindex', 'blocks', $node, $place, 'a listing calls stat() for every name in the directory', $snippet) if $on{indexes} && $modules->{autoindex_module};
 	$report->finding('multiviews', 'blocks', $node, $place, 'MultiViews reads the whole directory for each missing name', $snippet)
 		if $on{multiviews} && $modules->{negotiation_module};
-	return;
 }
 
 1;

@@ -88,7 +88,6 @@ sub line ($state, $at, $text) {
 		push @{ $here->{block}{kids} }, $new{block} unless $here->{dead};
 	}
 	push @$open, \%new;
-	return;
 }
 
 sub words ($state, $at, $text) {
@@ -131,7 +130,6 @@ sub directive ($state, $at, $block, $said, @args) {
 	} elsif ($name =~ /^include(optional)?\z/ && @args) {
 		include($state, $block, $node, $args[0], !!$1);
 	}
-	return;
 }
 
 sub include ($state, $block, $node, $pattern, $optional) {
@@ -140,7 +138,6 @@ sub include ($state, $block, $node, $pattern, $optional) {
 		next if $optional && !-e $file;
 		read_into($state, $block, $_, $node) for -d $file ? below($state, $file, $node, 0) : $file;
 	}
-	return;
 }
 
 # A directory stands for all files in it.

@@ -33,7 +33,6 @@ sub pages ($opt, $tree, $server, $root, $dirs) {
 		my $page = $d->{args}[-1] // '';
 		page_not_asked($opt, $d, where($server), $page, $root) if is_page($page);
 	}
-	return;
 }
 
 # A handler of its own answers without files.
@@ -70,7 +69,6 @@ sub proxied ($opt, $tree, $server, $dir, @passes) {
 	$report->place(where($server) . ', what is not passed on', 'cold', $passes[0]);
 	$report->finding('proxy-part', 'blocks', $passes[0], where($server), 'ProxyPass sends only ' . path_of($passes[0]) . ' to the accelerator: all other files are opened cold',
 		{ advice => 'Pass on "/", and write "ProxyPass /app/ !" before it for each part that is not made of files.' });
-	return;
 }
 
 # ---------------------------------------------------------------- authorizers
@@ -106,7 +104,6 @@ sub elsewhere ($report, $tree, $server, $where, $at) {
 	return unless $asked;
 	$report->finding('authnz-elsewhere', 'blocks', $asked, $where, 'AuthnzFcgiCheckAuthnProvider stands in a section that these files do not lie in: they are opened cold',
 		{ advice => 'Write it, and its Require, into the <Directory> of these files.' });
-	return;
 }
 
 # Apache asks for a user only if the last section with "Require" wants one; "all granted" and addresses do not.

@@ -35,7 +35,6 @@ sub check ($opt, $file) {
 		$report->note('not-run', $n, 'the whole server', "include_shell is not run; what '$n->{command}' prints is not seen");
 		$report->place("what '$n->{command}' prints", 'unknown', $n) unless $n->{command} =~ $HARMLESS;
 	}
-	return;
 }
 
 sub scopes ($block) { return ($block, map { $_->{name} eq 'block' ? scopes($_) : () } @{ $block->{kids} }) }
@@ -139,7 +138,6 @@ sub note_places ($opt, $tree, $scope) {
 	$report->place(where($scope) . ", all but $only", 'cold', $node);
 	$report->finding('key', 'blocks', $node, where($scope), "the accelerator is asked only for $only: all other files are opened cold",
 		{ advice => 'Name it "/".' }) if $fcgi;
-	return;
 }
 
 sub host_place ($opt, $scope, $host, $alias) {
@@ -202,7 +200,6 @@ sub add_accel ($opt, $scope, $node, $fcgi) {
 		$fcgi ? { replace => $fcgi, in => 'instead of these lines', text => $text }
 		: { after => { file => $node->{file}, line => $node->{to} // 0 }, in => 'below server.document-root', text => $text },
 		$fcgi || has_module($scope, 'mod_fastcgi') ? () : module_line($scope));
-	return;
 }
 
 # One setting after the other; the text to write is the whole assignment with all of it corrected.
@@ -240,7 +237,6 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 		$opt->{report}->finding($id, $severity, $at, $place, $why, $id eq 'x-sendfile-docroot' && $snippet->{text} !~ /x-sendfile-docroot/
 			? { advice => '"x-sendfile-docroot" => ( "DIR" ); --root=DIR says which.' } : $snippet);
 	}
-	return;
 }
 
 # What a docroot would hide: the names that are found in another way in these scopes.
@@ -277,7 +273,6 @@ sub check_modules ($report, $tree, $used) {
 	return if has_module($tree, 'mod_fastcgi');
 	$report->finding('mod-fastcgi', 'breaks', $used, 'the whole server',
 		'mod_fastcgi is not in server.modules: lighttpd starts with a warning, ignores fastcgi.server and opens every file cold', module_line($tree));
-	return;
 }
 
 # ---------------------------------------------------------------- the rest
@@ -302,7 +297,6 @@ sub check_server ($opt, $tree, $used) {
 		$report->note('network-backend', $d, 'the whole server', 'writev and write copy each file through the server; sendfile does not')
 			if text_of($d->{value}) =~ /^write/;
 	}
-	return;
 }
 
 # Settings that may stand in any block.
@@ -344,7 +338,6 @@ sub check_rest ($opt, $scope) {
 			$report->note('vhost', $d, where($scope), 'lighttpd looks up the directory of the host before it asks the accelerator; it is in memory after the first request');
 		}
 	}
-	return;
 }
 
 1;

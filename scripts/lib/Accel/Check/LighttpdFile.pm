@@ -64,7 +64,6 @@ sub read_into ($state, $top, $file, $from) {
 	my $in = { file => $file, tokens => tokens($file, $text), at => 0, state => $state };
 	statements($in, $top, 0);
 	pop @{ $state->{stack} };
-	return;
 }
 
 sub peek ($in) { return $in->{tokens}[$in->{at}] }
@@ -142,7 +141,6 @@ sub block ($in, $outer, $cond, $line, $depth) {
 	statements($in, $node, $depth + 1);
 	my $close = expect($in, '}')->[2];
 	$node->{close} = $close if defined $cond;
-	return;
 }
 
 # A program is not run: what it would print is not seen, and that is said.
@@ -156,7 +154,6 @@ sub included ($in, $block, $how, $line) {
 	$name = "$state->{prefix}/$name" unless $name =~ m{^/};
 	my $from = { file => $in->{file}, line => $line };
 	read_into($state, $block, $_, $from) for include_files($name);
-	return;
 }
 
 # ---------------------------------------------------------------- expressions

@@ -41,7 +41,6 @@ sub check ($opt, $file) {
 		check_error_pages($opt, $server);
 	}
 	Accel::Check::NginxCache::check($opt, $tree);
-	return;
 }
 
 # "if (-f ...)" asks the disk in the rewrite step.
@@ -55,7 +54,6 @@ sub check_early ($report, $block) {
 			$not && $block->{name} eq 'location' && !own($block, 'try_files') ? else_location($if, $block)
 			: { advice => 'try_files does the same after auth_request, when the name is in memory.' });
 	}
-	return;
 }
 
 # if (!-f $request_filename) { BODY }  says what  try_files $uri @name; location @name { BODY }  says.
@@ -77,7 +75,6 @@ sub check_reads ($report, $block) {
 			'files of this size bypass the page cache, so making them warm does not help',
 			{ replace => $d, in => 'instead of this line', text => "directio off;\n" }) if ($d->{args}[0] // '') ne 'off';
 	}
-	return;
 }
 
 # Names beside the one that was asked for.
@@ -112,7 +109,6 @@ sub check_names ($report, $block) {
 	my @names = $index ? grep { !m{^/|\$} } @{ $index->{args} } : 'index.html';
 	$report->note('index', $index // $block, where($block), "a request for a directory looks for these names in it: start "
 		. 'fcgi-stat-accel with --index=' . join(',', @names)) if @names;
-	return;
 }
 
 # What depends on where the files lie.
@@ -142,7 +138,6 @@ sub check_mount ($opt, $block) {
 	# A local disk takes the line into memory first.
 	if ($kind eq 'rotating') { $report->note('access-log', $log, where($block), "$why: buffer=64k flush=5s writes less often") }
 	else { $report->finding('access-log', 'blocks', $log, where($block), $why, { replace => $log, in => 'instead of this line', text => $line }) }
-	return;
 }
 
 # A page of error_page is a file like others; with "internal" and without auth_request nothing makes it warm.
@@ -157,7 +152,6 @@ sub check_error_pages ($opt, $server) {
 			"each error opens a file on $mount->{type} in the event loop; its root belongs on a disk that is always warm",
 			{ advice => "Copy $uri to a local disk and give this location a root there." });
 	}
-	return;
 }
 
 1;

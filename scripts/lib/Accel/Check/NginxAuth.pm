@@ -42,7 +42,6 @@ sub check_server ($opt, $server, $blocks) {
 		check_responder($opt, $server, $loc);
 		$report->place(where($loc), 'asked', $loc, as => 'X-Accel-Redirect', root => scalar root_of($loc), pass => pass_of($loc), address => [addresses($server, pass_of($loc))]);
 	}
-	return;
 }
 
 # Names that nginx makes itself: does the place where each ends ask for that name?
@@ -64,7 +63,6 @@ sub check_ways ($report, $server) {
 			{ advice => "Write $_->{page} as the last word of try_files, and \"set \$warm_path \$request_filename;\" in its location." }),
 			$report->place(where($block) . ', by try_files', 'cold', $_->{from}) for Accel::Check::NginxWays::constant_tries($block);
 	}
-	return;
 }
 
 # auth_request where no file is served: "return" answers before it, a proxy after it.
@@ -90,7 +88,6 @@ sub exempt ($report, $block, $auth) {
 	$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, which is right for files that are always in memory'
 		. ($auth->{parent} == $block ? '' : "; it inherits this from $auth->{parent}{name}" . join '', map { " $_" } @{ $auth->{parent}{args} }));
 	$report->place(where($block), 'exempt', $auth);
-	return;
 }
 
 # Where a fastcgi_pass leads: paths of unix sockets, HOST:PORT; empty when only a request tells.
@@ -266,7 +263,6 @@ sub check_satisfy ($report, $block) {
 	$report->finding('satisfy', 'breaks', $d, where($block),
 		'with "any" the 204 of the accelerator is a permission: it admits clients that allow and auth_basic refused',
 		{ replace => $d, in => 'instead of this line', text => "satisfy all;\n" });
-	return;
 }
 
 # ---------------------------------------------------------------- what to add
@@ -286,7 +282,6 @@ sub add_auth ($opt, $server, $block) {
 		$is_server && !$joined ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_names() } : (),
 		$set && $target && !defined told_variable($target) ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_warm_path() } : (),
 		warm_location($opt, $server, undef));
-	return;
 }
 
 # The location to ask, unless the server has one that will do.
@@ -336,7 +331,6 @@ sub check_responder ($opt, $server, $loc) {
 		{ after => $server, in => "in the server block; start fcgi-stat-accel with --for=nginx --map $root=/.files",
 			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" })
 		unless grep { serves($_) && (is_internal($_) || same_files($loc, $_)) } locations($server);
-	return;
 }
 
 1;

@@ -25,7 +25,6 @@ sub check ($opt, $tree) {
 		my @clients = grep { !$_->{asked} } @all;
 		check_cache($opt, $cache, \@disks, @clients) if @clients || !@all;
 	}
-	return;
 }
 
 # Each *_cache_path: { zone, option, kind, type, node }.
@@ -83,7 +82,6 @@ sub check_cache ($opt, $cache, $all, @users) {
 	$report->finding('cache-path', 'blocks', $cache->{node}, $cache->{node}{name},
 		"files of this cache lie on $cache->{type} and are opened in the event loop, with aio threads too; start fcgi-stat-accel with $cache->{option}",
 		@cold ? map { add_auth($opt, $cache, $_) } @cold : { advice => 'Move the cache to a local disk or to memory, or let auth_request ask with WARM_CACHE_KEY.' });
-	return;
 }
 
 sub asks ($user) { return value($user->{loc}, 'auth_request', 'off') ne 'off' }

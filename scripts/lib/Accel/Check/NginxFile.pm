@@ -62,7 +62,6 @@ sub read_into ($state, $block, $file, $from) {
 	unreadable($file, $began, "\"$words[0]\" is not ended by \";\"") if @words;
 	unreadable($open[-1]{file}, $open[-1]{line}, "the block \"$open[-1]{name}\" is not closed") if @open > 1;
 	pop @{ $state->{stack} };
-	return;
 }
 
 sub add ($parent, $file, $line, $name, @args) {
@@ -77,7 +76,6 @@ sub include ($state, $block, $node) {
 	return if $DATA{ $block->{name} };
 	$pattern = "$state->{prefix}/$pattern" unless $pattern =~ m{^/};
 	read_into($state, $block, $_, $node) for include_files($pattern);
-	return;
 }
 
 # Jumps over Lua to the brace that ends it; returns the line breaks on the way.

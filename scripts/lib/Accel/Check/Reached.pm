@@ -23,7 +23,6 @@ sub check ($opt) {
 	if ($opt->{ask}) { check_address($opt, $_, @{ $by{$_} }) for sort keys %by }
 	all_exempt($report);
 	unexplained($report);
-	return;
 }
 
 sub check_address ($opt, $address, @places) {
@@ -46,7 +45,6 @@ sub check_address ($opt, $address, @places) {
 	} else {
 		compare($report, $found->{about}, $_) for @places;
 	}
-	return;
 }
 
 # The server starts it: is there a program?
@@ -57,7 +55,6 @@ sub starts ($report, $at, @places) {
 		$report->finding('bin-path', 'blocks', $at, $program, -e $program ? 'the server starts this program, and it is not executable' : 'the server starts this program, and there is none',
 			{ advice => 'Write the path of fcgi-stat-accel.' });
 	}
-	return;
 }
 
 # Do --mode, the header and --root of the running program fit this place?
@@ -90,7 +87,6 @@ sub compare ($report, $about, $place) {
 sub of_distribution ($report, $place, $node) {
 	$place->{state} = 'exempt';
 	$report->note('distribution', $node, $place->{where}, "files below $place->{root} are opened cold, which is right for files that are always in memory");
-	return;
 }
 
 # A cold place is a finding, whatever the reason.
@@ -100,7 +96,6 @@ sub unexplained ($report) {
 		$report->finding('not-asked', 'blocks', $place->{node}, $place->{where}, 'the accelerator is not asked for these files: they are opened cold',
 			{ advice => 'See the examples of fcgi-stat-accel for this server.' });
 	}
-	return;
 }
 
 # Exempting popular files is right; exempting all is a mistake.
@@ -110,7 +105,6 @@ sub all_exempt ($report) {
 	return if !$first || grep { $_->{state} ne 'exempt' } @places;
 	$report->finding('all-exempt', 'blocks', $first->{node}, $first->{where}, 'no place that serves files asks the accelerator: all are exempt',
 		{ advice => 'Exempt only the paths of files that are always in memory.' });
-	return;
 }
 
 1;

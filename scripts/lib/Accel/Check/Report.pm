@@ -45,14 +45,12 @@ sub finding ($self, $id, $severity, $node, $where, $why, @snippets) {
 		snippets => [map { placed($_) } @snippets] };
 	$self->{by_key}{$key} = $found;
 	push @{ $self->{findings} }, $found;
-	return;
 }
 
 # The same at one more place; a configuration can have thousands.
 sub also ($self, $old, $where) {
 	my $known = $self->{known}{$old} //= { map { $_ => 1 } @{ $old->{where} } };
 	push @{ $old->{where} }, $where unless $known->{$where}++;
-	return;
 }
 
 sub snippet_key ($s) {
@@ -78,13 +76,11 @@ sub note ($self, $id, $node, $where, $why) {
 		return;
 	}
 	push @{ $self->{notes} }, $self->{by_note}{$key} = { id => $id, file => $node->{file}, line => $node->{line}, where => [$where], why => $why };
-	return;
 }
 
 # Answers with files; see Accel/Check/Reached.pm.
 sub place ($self, $where, $state, $node, %more) {
 	push @{ $self->{places} }, { where => $where, state => $state, node => $node, %more };
-	return;
 }
 
 sub served ($self) { return @{ $self->{places} } }
@@ -109,7 +105,6 @@ sub root ($self, $dir, $where) {
 	return unless defined $dir;
 	$dir =~ s{(?<=.)/+\z}{};
 	push @{ $self->{roots}{$dir} }, $where unless $self->{at_root}{$dir}{$where}++;
-	return;
 }
 
 sub mounts ($self) {

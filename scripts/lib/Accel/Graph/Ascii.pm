@@ -102,7 +102,6 @@ sub _put ($series, $letter, $canvas, $column, $row, $x, $y, $wide) {
 		@points = _between(\@points, $column, $kind eq 'steps', $x, $wide) if $kind ne 'points' && @points > 1;
 		substr($canvas->[ $row->($_->[1]) ], $column->($_->[0]), 1) = $letter for @points;
 	}
-	return;
 }
 
 # A cell of letters shows the level of most of what falls into it, so that rare slow requests stay visible.
@@ -117,7 +116,6 @@ sub _put_cells ($data, $canvas, $column, $row) {
 			substr($canvas->[$at], $c, 1) = $RAMP[ $level{$c}{$at} = $level ] if $level > $old;
 		}
 	}
-	return;
 }
 
 # Points of a line in the columns between two of its points.

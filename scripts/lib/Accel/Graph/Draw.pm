@@ -32,7 +32,6 @@ sub check_options ($opt) {
 	($opt->{font} //= FONT) =~ m/\A[\w .-]*,[0-9]{1,3}\z/a or usage("--font: expected NAME,SIZE as in '" . FONT . "', got '$opt->{font}'");
 	usage('--html: the name of a file') if defined $opt->{html} && $opt->{html} eq '';
 	usage('--title and --no-title: choose one') if defined $opt->{title} && $opt->{'no-title'};
-	return;
 }
 
 # Draws a model.  Returns { files => [...], ascii => text, missing => why no picture was drawn }.
@@ -87,7 +86,6 @@ sub draw_pictures ($opt, $model, $charts, $dir, $drawn) {
 		fail(EX_UNAVAILABLE, "gnuplot drew nothing into $dir/$picture: $err") unless -s "$dir/$picture";
 		push @{ $drawn->{files} }, $shown->($picture);
 	}
-	return;
 }
 
 sub ascii_text ($opt, $model, $charts) {
@@ -100,7 +98,6 @@ sub write_file ($path, $bytes) {
 	open my $out, '>', $path or fail(EX_CANTCREAT, "$path: $!");
 	print $out $bytes;
 	close $out or fail(EX_CANTCREAT, "$path: $!");
-	return;
 }
 
 1;

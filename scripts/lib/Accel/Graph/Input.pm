@@ -94,7 +94,6 @@ sub add_to ($sums, $key, $value) {
 	$value = number($value) // return;
 	$sums->{$key}[0]++;
 	$sums->{$key}[1] += $value;
-	return;
 }
 
 sub add_lane ($bin, $lane, %when) {
@@ -108,7 +107,6 @@ sub add_lane ($bin, $lane, %when) {
 		$bin->{disks}{$name}{mount} = word($disk->{mount});
 		add_to($bin->{disks}{$name}{sums} //= {}, $_, $disk->{$_}) for @DISK;
 	}
-	return;
 }
 
 sub means ($sums) { return map { $_ => $sums->{$_}[1] / $sums->{$_}[0] } keys %{ $sums // {} } }

@@ -42,7 +42,6 @@ sub sample ($self, $time, %field) {
 	my $samples = $self->{samples};
 	$self->{samples} = [map { $samples->[2 * $_] } 0 .. $#$samples / 2];
 	$self->{every} *= 2;
-	return;
 }
 
 # A timing line and its row.  The file is known by the end of the line, from its path on.
@@ -59,13 +58,11 @@ sub timing_line ($self, $line, $row) {
 		$file->[AGAIN_BYTES] += $row->[2];
 	}
 	$self->halve if keys %{ $self->{files} } > MAX_FILES;
-	return;
 }
 
 sub halve ($self) {
 	$self->{mask} = $self->{mask} << 1 | 1;
 	delete @{ $self->{files} }{ grep { unpack('N', $_) & $self->{mask} } keys %{ $self->{files} } };
-	return;
 }
 
 # ---------------------------------------------------------------- answers

@@ -185,7 +185,6 @@ sub add_cells ($self, $stats) {
 	$self->{heat}      = { width => $width, bins => 1 + (sort { $b <=> $a } map { $_->[0] } @heat)[0], level_ms => [map { level_ms($_) } 0 .. 1 + max(map { $_->[1] } @heat)],
 		cells => \@heat };
 	$self->{breakdown} = { map { $_ => breakdown($by_level{$_}) } keys %by_level };
-	return;
 }
 
 # Where a level begins.

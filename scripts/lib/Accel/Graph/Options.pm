@@ -41,7 +41,6 @@ sub check_output ($opt) {
 	usage('--curves belongs to --json') if $opt->{curves} && !$opt->{json};
 	usage('--ymax: a number of milliseconds above 0') if defined $opt->{ymax} && !($opt->{ymax} > 0 && $opt->{ymax} < 9e15);
 	usage('--output: the name of a directory') if $opt->{output} eq '';
-	return;
 }
 
 sub check_inputs ($opt, @logs) {
@@ -61,7 +60,6 @@ sub check_inputs ($opt, @logs) {
 		$opt->{limits} = [Accel::Graph::Limit::parse(@{ $opt->{'fail-if'} })];
 		usage("--fail-if '$_->{text}': a ratio needs --before") for grep { $_->{ratio} && !$opt->{before} } @{ $opt->{limits} };
 	}
-	return;
 }
 
 # Names of files: no slash, and no line break that ends a quoted string in the script of gnuplot.
@@ -73,7 +71,6 @@ sub set_name ($opt, $first, @) {
 		$opt->{name} = name_of($first);
 	}
 	$opt->{name} =~ s/[\x00-\x1f\x7f]/_/g;
-	return;
 }
 
 sub name_of ($file) {

@@ -178,7 +178,6 @@ sub end ($self, $log) {
 	$self->lines($log, $log->{rest}) if $log->{rest} ne '';
 	$log->{rest} = '';
 	$self->{on_block}->($log);
-	return;
 }
 
 sub lines ($self, $log, @lines) {
@@ -201,13 +200,11 @@ sub lines ($self, $log, @lines) {
 	$self->{timing} += $rows;
 	$self->{lines}  += @lines;
 	$log->{nr} = $nr;
-	return;
 }
 
 sub reject ($self, $label, $nr, $why) {
 	$self->{rejected}++;
 	push @{ $self->{first_rejects} }, printable("$label:$nr: $why") if @{ $self->{first_rejects} } < MAX_REJECTS;
-	return;
 }
 
 # Reads a whole log; "-" is standard input.  Returns nothing, or why it cannot be opened.

@@ -19,7 +19,6 @@ sub sort_ends () {
 	local ($?, $!, $@);
 	close $sorting->{pipe} if $sorting;
 	$sorting = undef;
-	return;
 }
 
 sub new ($class) {
@@ -44,7 +43,6 @@ sub add ($self, $row) {
 	$max->[3] = $write if $write > $max->[3];
 	local $, = ' ';
 	print { $self->{pipe} } $start, $queue / 1000, $read / 1000, $write / 1000, map({ $_ + 0 } @us), ($hot // -1) . "\n";
-	return;
 }
 
 # Writes $path, with starts counted from $first, for the key 'data' of a model.  The spool is empty then.

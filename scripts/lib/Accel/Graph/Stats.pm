@@ -50,7 +50,6 @@ sub add ($self, $row) {
 	return if defined $self->{first} && $row->[1] >= $self->{first} && $row->[1] <= $self->{last};
 	$self->{first} = $row->[1] if !defined $self->{first} || $row->[1] < $self->{first};
 	$self->{last}  = $row->[1] if !defined $self->{last}  || $row->[1] > $self->{last};
-	return;
 }
 
 # ---------------------------------------------------------------- bounds
@@ -69,7 +68,6 @@ sub shrink ($self) {
 		my @rare = (sort { $backends->{$b} <=> $backends->{$a} || $a cmp $b } keys %$backends)[MAX_BACKENDS / 2 .. keys(%$backends) - 1];
 		delete @$backends{@rare};
 	}
-	return;
 }
 
 # Four digits stay, and all digits of the largest.
@@ -85,7 +83,6 @@ sub round_values ($self, $class, $stage) {
 	}
 	$self->{count}[$class][$stage]   = \%few;
 	$self->{rounded}[$class][$stage] = 1;
-	return;
 }
 
 sub double_width ($self) {
@@ -99,12 +96,10 @@ sub double_width ($self) {
 	}
 	$self->{bins} = \%wide;
 	$self->{width} *= 2;
-	return;
 }
 
 sub add_cell ($into, $cell) {
 	$into->[$_] += $cell->[$_] for 0 .. $#$cell;
-	return;
 }
 
 # ---------------------------------------------------------------- answers

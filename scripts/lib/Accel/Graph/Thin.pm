@@ -47,7 +47,6 @@ sub _read ($file, $jobs, $rows) {
 		}
 	}
 	close $fh or die "$file: $!\n";
-	return;
 }
 
 1;

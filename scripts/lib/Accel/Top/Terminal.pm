@@ -32,7 +32,6 @@ sub begin ($self) {
 	$raw->setattr(fileno $self->{in}, TCSANOW);
 	$self->put("\e[?1049h\e[?25l\e[H\e[2J");
 	@$self{qw(on resized)} = (1, 1);
-	return;
 }
 
 sub end ($self) {
@@ -40,7 +39,6 @@ sub end ($self) {
 	$self->{on} = 0;
 	$self->put("\e[0m\e[?25h\e[?1049l");
 	$self->{saved}->setattr(fileno $self->{in}, TCSANOW);
-	return;
 }
 
 sub DESTROY ($self) { local ($?, $!, $@); $self->end; return }
@@ -61,7 +59,6 @@ sub stop ($self) {
 	$self->end;
 	kill STOP => $$;
 	$self->begin;
-	return;
 }
 
 # Ends as the signal would have ended it.
@@ -69,7 +66,6 @@ sub die_of ($self, $name) {
 	$self->end;
 	$SIG{$name} = 'DEFAULT';
 	kill $name => $$;
-	return;
 }
 
 # (columns, rows), asked again after a change of the window.
@@ -107,7 +103,6 @@ sub show ($self, @lines) {
 	my (undef, $rows) = $self->size;
 	splice @lines, $rows if @lines > $rows;
 	$self->put("\e[H" . join("\r\n", map { "\e[K$_" } @lines) . (@lines < $rows ? "\r\n\e[J" : ''));
-	return;
 }
 
 1;

@@ -224,7 +224,6 @@ sub _learn_failures ($self) {
 			$f->{refused}{$value} = $failed->{why} unless $worked{$value};
 		}
 	}
-	return;
 }
 
 sub _may_work ($self, $setting) {

@@ -89,7 +89,6 @@ sub warning ($self) { return $self->{warning} || undef }
 # From now on as many files as the first measurement got, and a few for those that are faster.
 sub _count ($self, $answered) {
 	$self->{files}->use(max(2 * $self->{clients}, $answered));
-	return;
 }
 
 sub _errors ($report) {
@@ -133,7 +132,6 @@ sub _report ($self, $load) {
 sub interrupt ($self) {
 	$self->{interrupted} = 1;
 	kill TERM => keys %{ $self->{kids} };
-	return;
 }
 
 1;

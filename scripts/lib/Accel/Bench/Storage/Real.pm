@@ -67,13 +67,11 @@ sub _read ($place) {
 		open my $fh, '<:raw', "$place->{root}$path" or next;
 		1 while sysread $fh, my $bytes, 1_048_576;
 	}
-	return;
 }
 
 sub _evict ($place) {
 	my @evict = (program('accel-pool'), qw(evict --quiet --urls --root), $place->{root}, '--list', $place->{list});
 	system(@evict) == 0 or die "accel-pool evict: exit status " . ($? >> 8) . "\n";
-	return;
 }
 
 1;

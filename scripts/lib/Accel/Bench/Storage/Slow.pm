@@ -74,7 +74,6 @@ sub sample ($self) {
 	my $now = eval { $self->{disk}->state } // return;
 	$self->{samples}++;
 	$self->{queued} += $now->{waiting} + $now->{serving};
-	return;
 }
 
 # util is what the requests cost, over the time of all spindles; await follows from the queue and the rate (Little).
@@ -96,7 +95,6 @@ sub end ($self) {
 	my $disk = delete $self->{disk} // return;
 	delete $self->{engine}{disk};
 	$disk->stop;
-	return;
 }
 
 1;
