@@ -212,7 +212,11 @@ sub _keep ($self, $c, $srv, $result = undef) {
 
 # Each round measures all cells, the first of them another one each time, so that a noisy minute hits all of them.
 sub matrix ($self, @cells) {
-	my @rows = map { $self->_row($_) } @cells;
+	my @rows;
+	for my $cell (map { $self->complete($_) } @cells) {
+		my $why = $self->left_out($cell);
+		$why ? $self->note($why) : push @rows, { %$cell, rounds => [] };
+	}
 	my ($done, $all) = (0, @rows * $self->{rounds});
 	for my $round (0 .. $self->{rounds} - 1) {
 		for my $row (rotated($round, @rows)) {
@@ -232,13 +236,6 @@ sub matrix ($self, @cells) {
 }
 
 sub label ($cell) { return $cell->{label} // $cell->{server} // 'accel' }
-
-sub _row ($self, $cell) {
-	my $c = $self->complete($cell);
-	my $why = $self->left_out($c);
-	$self->note($why) if $why;
-	return $why ? () : { %$c, rounds => [] };
-}
 
 sub rotated ($by, @list) { return @list ? (@list[$by % @list .. $#list], @list[0 .. $by % @list - 1]) : () }
 

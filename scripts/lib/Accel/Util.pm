@@ -67,9 +67,9 @@ sub escaped ($text) {
 }
 
 sub put ($path, $bytes) {
-	open my $fh, '>:raw', $path or die "$path: $!";
+	open my $fh, '>:raw', $path or die "$path: $!\n";
 	print $fh $bytes;
-	close $fh or die "$path: $!";
+	close $fh or die "$path: $!\n";
 	return $path;
 }
 

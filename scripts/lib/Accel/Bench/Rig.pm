@@ -75,11 +75,6 @@ sub usable ($which) {
 	return $which eq 'slowfs' ? Accel::Slowfs->usable : Accel::SlowImage->usable($which);
 }
 
-sub _make ($self) {
-	return $self->_make_image if $storage ne 'slowfs';
-	$self->_fill($self->{disk}, sub ($from, $to) { link $from, $to or die "$to: $!" });
-}
-
 sub _make_image ($self) {
 	my %bytes;              # of each hot file, read once
 	my $copy = sub ($from, $to) { put($to, $bytes{$from} //= slurp($from)) };
@@ -140,7 +135,9 @@ sub absolute_list ($self, $files, $kind = undef) {
 }
 
 sub mount_disk ($self, $disk) {
-	$self->_make unless $self->{made}++;
+	if (!$self->{made}++) {
+		$storage ne 'slowfs' ? $self->_make_image : $self->_fill($self->{disk}, sub ($from, $to) { link $from, $to or die "$to: $!" });
+	}
 	return $self->{bench}{disk} = $self->{image} ? Accel::SlowImage->start(image => $self->{image}, at => $self->{mount}, %$disk)
 	    : Accel::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
 }

@@ -5,6 +5,7 @@ use Accel::Bench ();
 use Accel::Bench::Scenario ();
 use Accel::Bench::Table    ();
 use Accel::Bench::Then     ();
+use Accel::Util qw(put);
 use JSON::PP ();
 use POSIX    ();
 
@@ -62,17 +63,7 @@ sub report ($name, $scenario, $bench, $started, $groups, $rows) {
 		then => \%then, notes => [$bench->notes] };
 }
 
-sub write_json ($file, $report) {
-	open my $fh, '>', $file or die "$file: $!\n";
-	print $fh JSON::PP->new->ascii->canonical->pretty->encode($report);
-	close $fh or die "$file: $!\n";
-}
-
-sub write_csv ($file, @rows) {
-	open my $fh, '>', $file or die "$file: $!\n";
-	print $fh Accel::Bench::Table::csv(@rows);
-	close $fh or die "$file: $!\n";
-}
+sub write_json ($file, $report) { put($file, JSON::PP->new->ascii->canonical->pretty->encode($report)) }
 
 # A line that is written over, on a terminal.
 sub progress ($done, $all, $cell) {

@@ -4,7 +4,7 @@ package Accel::Bench::Table;
 #     print Accel::Bench::Table::text('server', [qw(mb_per_s requests_per_s)], $then, @rows);
 #     print Accel::Bench::Table::csv(@rows);
 use v5.36;
-use List::Util qw(max);
+use List::Util qw(max sum);
 
 # Header, decimals, and the figure, unless it has the same name in the medians.
 my %column = (
@@ -51,26 +51,11 @@ sub text ($first, $keys, $then, @rows) {
 		push @lines, [$name, (map { $r ? shown($_, value($_, $r->{median})) : '' } @$keys), $r ? sprintf('%.0f', $r->{spread_percent}) : '',
 			@then_keys ? ('|', map { shown($_, $old->{$_}) } @then_keys) : ()];
 	}
-	my $head = @then_keys ? before_bar('2007', \@lines) : '';
-	return $head . aligned(@lines);
-}
-
-sub widths (@lines) {
-	return map { my $i = $_; max map { length $_->[$i] } @lines } 0 .. $#{ $lines[0] };
-}
-
-# A word above the first column after the bar.
-sub before_bar ($word, $lines) {
-	my @width = widths(@$lines);
-	my ($bar) = grep { $lines->[0][$_] eq '|' } 0 .. $#width;
-	my $at = 2;
-	$at += $width[$_] + 2 for 0 .. $bar;
-	return ' ' x $at . "$word\n";
-}
-
-sub aligned (@lines) {
-	my @width = widths(@lines);
-	return join '', map { my $l = $_; '  ' . join('  ', map { sprintf $_ ? '%*s' : '%-*s', $width[$_], $l->[$_] } 0 .. $#width) =~ s/\s+\z//r . "\n" } @lines;
+	my @width = map { my $i = $_; max map { length $_->[$i] } @lines } 0 .. $#{ $lines[0] };
+	# 2007 stands above the first column after the bar.
+	my $head = @then_keys ? ' ' x (2 + sum map { $_ + 2 } @width[0 .. @$keys + 2]) . "2007\n" : '';
+	return join '', $head,
+		map { my $l = $_; '  ' . join('  ', map { sprintf $_ ? '%*s' : '%-*s', $width[$_], $l->[$_] } 0 .. $#width) =~ s/\s+\z//r . "\n" } @lines;
 }
 
 # ---------------------------------------------------------------- CSV

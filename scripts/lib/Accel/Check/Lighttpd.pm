@@ -28,7 +28,9 @@ sub check ($opt, $file) {
 	}
 	note_places($opt, $tree, $_) for @scopes;    # before check_scopes(), which corrects the values
 	my $used = check_scopes($opt, $tree, @scopes);
-	check_modules($report, $tree, $used) if $used;
+	$report->finding('mod-fastcgi', 'breaks', $used, 'the whole server',
+		'mod_fastcgi is not in server.modules: lighttpd starts with a warning, ignores fastcgi.server and opens every file cold',
+		module_line($tree)) if $used && !has_module($tree, 'mod_fastcgi');
 	check_server($opt, $tree, $used);
 	check_rest($opt, $_) for @scopes;
 	for my $n (@{ $opt->{state}{not_run} // [] }) {
@@ -267,12 +269,6 @@ sub module_line ($scope) {
 	my $last = setting($top, 'server.modules');
 	return { after => { file => $last ? $last->{file} : $top->{file}, line => $last ? $last->{to} : 0 }, in => 'below server.modules',
 		text => Accel::Lines::lighttpd_module() };
-}
-
-sub check_modules ($report, $tree, $used) {
-	return if has_module($tree, 'mod_fastcgi');
-	$report->finding('mod-fastcgi', 'breaks', $used, 'the whole server',
-		'mod_fastcgi is not in server.modules: lighttpd starts with a warning, ignores fastcgi.server and opens every file cold', module_line($tree));
 }
 
 # ---------------------------------------------------------------- the rest

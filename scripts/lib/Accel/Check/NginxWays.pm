@@ -18,8 +18,9 @@ sub ways ($server) {
 	my @found;
 	for my $from ($server, locations($server)) {
 		next if is_ours($from);
-		push @found, map { to_uri($server, $_, target_of($_)) } rewrites($from);
-		push @found, map { to_name($server, $from, $_) } last_tries($from), map { pages($_) } kids($from, 'error_page');
+		push @found, map { to_uri($server, $_, $_->{args}[1] =~ s/\?.*//sr =~ s/\$\{?\w+\}?/Accel::Check::NginxName::SAMPLE/gre) } rewrites($from);
+		# The last word of try_files is a URI, a named location or "=CODE"; that of error_page a URI or a named location.
+		push @found, map { to_name($server, $from, $_, $_->{args}[-1] // '') } kids($from, 'try_files'), kids($from, 'error_page');
 	}
 	return grep { serves($_->{block}) && ($_->{block} != $server || effective($server, 'root')) } @found;
 }
@@ -30,16 +31,7 @@ sub rewrites ($block) {
 		map { $_->{name} eq 'rewrite' ? $_ : $_->{name} eq 'if' && $_->{kids} ? kids($_, 'rewrite') : () } @{ $block->{kids} };
 }
 
-sub target_of ($rewrite) { return $rewrite->{args}[1] =~ s/\?.*//sr =~ s/\$\{?\w+\}?/Accel::Check::NginxName::SAMPLE/gre }
-
-# The last word of try_files is a URI, a named location or "=CODE".
-sub last_tries ($block) { return map { { from => $_, to => $_->{args}[-1] // '' } } kids($block, 'try_files') }
-
-# error_page CODE... [=[CODE]] URI
-sub pages ($directive) { return { from => $directive, to => $directive->{args}[-1] // '' } }
-
-sub to_name ($server, $block, $way) {
-	my ($from, $to) = @$way{qw(from to)};
+sub to_name ($server, $block, $from, $to) {
 	return to_uri($server, $from, $to =~ s/\?.*//sr) if $to =~ m{^/[^\$]*\z};
 	return unless $to =~ /^@/;
 	my ($named) = grep { ($_->{args}[0] // '') eq $to } locations($server);

@@ -48,7 +48,10 @@ sub draw ($opt, $model, $spool) {
 	}
 	my %drawn = (files => [], ascii => '');
 	draw_pictures($opt, $model, \@charts, $dir, \%drawn) if $opt->{images};
-	$drawn{ascii} = ascii_text($opt, $model, \@charts) if $opt->{ascii};
+	if ($opt->{ascii}) {
+		require Accel::Graph::Ascii;
+		$drawn{ascii} = join '', map { Accel::Graph::Ascii::ascii($_, $opt->{columns}) . "\n" } @{ with_data($model, \@charts, $opt->{columns}, 60) };
+	}
 	if (defined $opt->{html}) {
 		require Accel::Graph::Html;
 		my $page = Accel::Graph::Html::html_page($model, with_data($model, \@charts), version => $opt->{version}, time => time, title => $opt->{title});
@@ -86,12 +89,6 @@ sub draw_pictures ($opt, $model, $charts, $dir, $drawn) {
 		fail(EX_UNAVAILABLE, "gnuplot drew nothing into $dir/$picture: $err") unless -s "$dir/$picture";
 		push @{ $drawn->{files} }, $shown->($picture);
 	}
-}
-
-sub ascii_text ($opt, $model, $charts) {
-	require Accel::Graph::Ascii;
-	my $all = with_data($model, $charts, $opt->{columns}, 60);
-	return join '', map { Accel::Graph::Ascii::ascii($_, $opt->{columns}) . "\n" } @$all;
 }
 
 sub write_file ($path, $bytes) {

@@ -26,21 +26,9 @@ my %POINT = (
 
 # The script is bytes: characters become UTF-8, names of files stay what they are.
 # gnuplot expands nothing between single quotes; only a line break could end them.
-sub quote ($text) {
-	utf8::encode($text);
-	return quote_bytes($text);
-}
-
-sub quote_bytes ($text) {
-	$text =~ s/[\x00-\x1f\x7f]/_/g;
-	$text =~ s/'/''/g;
-	return "'$text'";
-}
-
-sub comment ($text) {
-	utf8::encode($text);
-	return '# ' . $text =~ s/[\x00-\x1f\x7f]/_/gr;
-}
+sub quote ($text) { utf8::encode($text); return quote_bytes($text) }
+sub quote_bytes ($text) { return "'" . $text =~ s/[\x00-\x1f\x7f]/_/gr =~ s/'/''/gr . "'" }
+sub comment ($text) { utf8::encode($text); return '# ' . $text =~ s/[\x00-\x1f\x7f]/_/gr }
 
 # A leading "<" or "|" would start a program, a leading "~" would name a home directory.
 sub quote_file ($file) { return quote_bytes($file =~ m/\A\w/ ? $file : "./$file") }
@@ -48,7 +36,9 @@ sub quote_file ($file) { return quote_bytes($file =~ m/\A\w/ ? $file : "./$file"
 # The script that draws charts.  %arg: name, requests, kind (png or svg), size [width, height], font "NAME,SIZE", title 0|1.
 sub gnuplot_script ($charts, %arg) {
 	my @gp = "# Charts of $arg{name}.  Edit and draw again, in this directory: gnuplot $arg{name}.gp" =~ s/[\x00-\x1f\x7f]/_/gr;
-	push @gp, 'reset', 'set encoding utf8', 'data = ' . quote_file("$arg{name}.data"), point_size($arg{requests}), terminal(%arg), frame(), '';
+	my $n  = $arg{requests};
+	push @gp, 'reset', 'set encoding utf8', 'data = ' . quote_file("$arg{name}.data"),
+		'size = ' . ($n <= 500 ? 0.8 : $n <= 5_000 ? 0.5 : $n <= 50_000 ? 0.3 : 0.2) . '    # of a point', terminal(%arg), frame(), '';
 	my %number = style_lines($charts, \@gp);
 	my $block  = 0;
 	for my $chart (@$charts) {
@@ -59,8 +49,6 @@ sub gnuplot_script ($charts, %arg) {
 }
 
 sub picture ($chart, %arg) { return $arg{name} . ($chart->{id} eq '' ? '' : "-$chart->{id}") . ".$arg{kind}" }
-
-sub point_size ($n) { return 'size = ' . ($n <= 500 ? 0.8 : $n <= 5_000 ? 0.5 : $n <= 50_000 ? 0.3 : 0.2) . '    # of a point' }
 
 sub terminal (%arg) {
 	my $size = join ',', @{ $arg{size} };

@@ -48,14 +48,10 @@ footer{margin-top:2.5rem;color:var(--soft);font-size:.85rem}
 @media print{@page{margin:15mm}body{max-width:none;padding:0;font-size:10pt}nav{display:none}figure{break-inside:avoid;margin-top:8mm}svg{max-width:112mm;max-height:190mm}.figures{overflow:visible}table{font-size:8pt;line-height:1.25}h2{break-after:avoid}}
 CSS
 
-sub style_sheet () {
-	my ($vars, $classes) = svg_css();
-	return ":root{$LIGHT$vars->{light}}\n\@media screen and (prefers-color-scheme:dark){:root{$DARK$vars->{dark}}}\n$classes\n$LAYOUT";
-}
-
 # $charts have their points; %arg: version, time (of drawing, seconds since 1970).  Returns characters.
 sub html_page ($model, $charts, %arg) {
-	my $css   = style_sheet();
+	my ($vars, $classes) = svg_css();
+	my $css   = ":root{$LIGHT$vars->{light}}\n\@media screen and (prefers-color-scheme:dark){:root{$DARK$vars->{dark}}}\n$classes\n$LAYOUT";
 	my $name  = escape(text_of($arg{title} // $model->{name}));
 	my $id    = 0;
 	my @links = map { my $n = $id++; "<li><a href=\"#chart-$n\">" . escape($_->{name}) . '</a></li>' } @$charts;
@@ -64,14 +60,15 @@ sub html_page ($model, $charts, %arg) {
 	    q{<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-} . sha256_base64($css) . q{='; base-uri 'none'; form-action 'none'"/>},
 	    '<meta name="viewport" content="width=device-width, initial-scale=1"/>', "<title>$name</title>", "<style>$css</style>", '</head>', '<body>',
 	    "<h1>$name</h1>", defined $model->{advice} ? '<p class="advice">' . escape(text_of($model->{advice})) . '</p>' : (), facts_list($model),
-	    @links > 1 ? ('<nav aria-label="charts"><ul>', @links, '</ul></nav>') : (), map({ figure($_, 'chart-' . $id++) } @$charts), footer(%arg), '</body>', '</html>', '';
+	    @links > 1 ? ('<nav aria-label="charts"><ul>', @links, '</ul></nav>') : (), map({ figure($_, 'chart-' . $id++) } @$charts),
+	    '<footer><p>' . escape("Drawn by accel-graph $arg{version}, " . strftime('%Y-%m-%d %H:%M UTC', gmtime $arg{time})) . '</p></footer>', '</body>', '</html>', '';
 }
 
 sub facts_list ($model) {
 	my @facts;
 	if ($model->{requests}) {
 		my $told = defined $model->{hot} ? sprintf ' (%s cold, %s hot)', map { count_text($_) } @$model{qw(cold hot)} : '';
-		push @facts, ['Requests', count_text($model->{requests}) . $told], ['Time', sprintf('%s s from %s', seconds($model->{span}), strftime('%Y-%m-%d %H:%M:%S UTC', gmtime $model->{first}))];
+		push @facts, ['Requests', count_text($model->{requests}) . $told], ['Time', sprintf($model->{span} < 100 ? '%.4g s from %s' : '%.0f s from %s', $model->{span}, strftime('%Y-%m-%d %H:%M:%S UTC', gmtime $model->{first}))];
 		push @facts, ['Over ' . duration($model->{'give-up-ms'}), sprintf '%s, where clients give up', count_text($model->{over}{all} // 0)];
 		push @facts, ['Cut', count_text($model->{cut}) . ', not sent to the end'] if $model->{cut};
 		push @facts, ['Rejected lines', count_text($model->{rejected})] if $model->{rejected};
@@ -81,8 +78,6 @@ sub facts_list ($model) {
 	push @facts, machine_facts($model->{sweep}{machine}) if $model->{sweep};
 	return join "\n", '<dl>', map({ '<dt>' . escape($_->[0]) . '</dt><dd>' . escape($_->[1]) . '</dd>' } @facts), '</dl>';
 }
-
-sub seconds ($span) { return sprintf $span < 100 ? '%.4g' : '%.0f', $span }
 
 # Where a benchmark ran.  What drew the page is not a fact about a log, which may come from elsewhere.
 sub machine_facts ($machine) {
@@ -103,7 +98,5 @@ sub table ($table, $name) {
 	return join "\n", '<div class="figures" tabindex="0" role="region" aria-label="' . escape("figures: $name") . '"><table>',
 	    "<thead><tr><th scope=\"col\">$first</th>" . join('', map { "<th scope=\"col\">$_</th>" } @head) . '</tr></thead>', '<tbody>', @rows, '</tbody></table></div>';
 }
-
-sub footer (%arg) { return '<footer><p>' . escape("Drawn by accel-graph $arg{version}, " . strftime('%Y-%m-%d %H:%M UTC', gmtime $arg{time})) . '</p></footer>' }
 
 1;

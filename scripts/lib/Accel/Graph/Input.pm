@@ -73,7 +73,8 @@ sub lanes ($file, $first, $last) {
 		add_lane($bins{ int(($time - $first + AROUND_S) / $width) } //= {}, $lane, at => $time - $first, time => $time);
 	}
 	fail(EX_DATAERR, "$file: no line about the time of the log, " . join ' to ', map { scalar gmtime $_ } $first, $last) unless %bins;
-	return [map { lane_means($bins{$_}) } sort { $a <=> $b } keys %bins];
+	return [map { my ($sums, $disks) = @{ $bins{$_} }{qw(sums disks)};
+		+{ means($sums), disks => { map { $_ => { mount => $disks->{$_}{mount}, means($disks->{$_}{sums}) } } keys %{ $disks // {} } } } } sort { $a <=> $b } keys %bins];
 }
 
 # Returns a sub that returns the next line, however the file is cut into blocks.
@@ -110,10 +111,6 @@ sub add_lane ($bin, $lane, %when) {
 }
 
 sub means ($sums) { return map { $_ => $sums->{$_}[1] / $sums->{$_}[0] } keys %{ $sums // {} } }
-
-sub lane_means ($bin) {
-	return { means($bin->{sums}), disks => { map { $_ => { mount => $bin->{disks}{$_}{mount}, means($bin->{disks}{$_}{sums}) } } keys %{ $bin->{disks} // {} } } };
-}
 
 # ---------------------------------------------------------------- sweeps
 
@@ -154,14 +151,9 @@ sub fact ($value) {
 	return $text eq '' ? undef : word($text);
 }
 
-sub values_of ($key, @cells) {
-	my %seen = map { (word($_->{$key}) // '') => 1 } @cells;
-	return scalar keys %seen;
-}
-
 # The setting with most values; nothing if none varies.
 sub axis (@cells) {
-	my %n   = map { my $key = $_; (grep { defined number($_->{$key}) } @cells) == @cells ? ($key => values_of($key, @cells)) : () } @AXES;
+	my %n   = map { my $key = $_; (grep { defined number($_->{$key}) } @cells) == @cells ? ($key => groups(undef, [$key], @cells)) : () } @AXES;
 	my ($x) = sort { $n{$b} <=> $n{$a} } grep { $n{$_} } @AXES;
 	return defined $x && $n{$x} > 1 ? $x : undef;
 }
@@ -169,7 +161,7 @@ sub axis (@cells) {
 # The keys that tell series apart, as few as do.  What follows from others says nothing new, as the backend of a server with its
 # name; so does a label that repeats the value on the axis.  Without an axis a label says all if it is another one for each cell.
 sub differing ($x, @cells) {
-	return 'label' if !defined $x && values_of('label', @cells) == @cells;
+	return 'label' if !defined $x && groups(undef, ['label'], @cells) == @cells;
 	my @keys;
 	my $groups = groups($x, [], @cells);
 	for my $key ((grep { $_ ne 'label' && $_ ne ($x // '') } @CELL), 'label') {
@@ -194,11 +186,10 @@ my %WORDS = (
 );
 
 sub in_words ($key, $value) {
-	return $value =~ /^\d+\z/ && $value % 1024 == 0 ? size_text($value) . ' at a time' : "$value bytes at a time" if $key eq 'read_ahead';
-	return sprintf $WORDS{$key} // '%s', $value;
+	return sprintf $WORDS{$key} // '%s', $value if $key ne 'read_ahead';
+	return "$value bytes at a time" if $value !~ /^\d+\z/ || $value % 1024;
+	return $value % (1 << 20) ? ($value >> 10) . ' KiB at a time' : ($value >> 20) . ' MiB at a time';
 }
-
-sub size_text ($bytes) { return $bytes % (1 << 20) ? ($bytes >> 10) . ' KiB' : ($bytes >> 20) . ' MiB' }
 
 sub label ($cell, @keys) {
 	my @words = map { in_words($_, word($cell->{$_})) } grep { (word($cell->{$_}) // '') ne '' } @keys;

@@ -68,14 +68,13 @@ sub check_unit ($limit, $bad) {
 
 # The sentences of the limits that do not hold.
 sub broken ($limits, $model, $stats, $stats_before = undef) {
-	return map { sentence($_, $model, $stats, $stats_before) } @$limits;
-}
-
-sub sentence ($limit, $model, $stats, $stats_before) {
-	my ($value, $shown) = $limit->{ratio} ? ratio($limit, $stats, $stats_before) : value($limit, $model, $stats);
-	my $bound = $limit->{number} * ($UNIT{ $limit->{unit} } // 1);
-	return unless $COMPARE{ $limit->{compare} }->($value, $bound);
-	return "$limit->{text}: it is $shown";
+	my @told;
+	for my $limit (@$limits) {
+		my ($value, $shown) = $limit->{ratio} ? ratio($limit, $stats, $stats_before) : value($limit, $model, $stats);
+		my $bound = $limit->{number} * ($UNIT{ $limit->{unit} } // 1);
+		push @told, "$limit->{text}: it is $shown" if $COMPARE{ $limit->{compare} }->($value, $bound);
+	}
+	return @told;
 }
 
 sub value ($limit, $model, $stats) {

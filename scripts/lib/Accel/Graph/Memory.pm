@@ -13,6 +13,7 @@ use constant {
 	BYTES => 0, ASKED => 1, AGAIN => 2, AGAIN_BYTES => 3,    # places in a file
 };
 
+my $TIME = qr/[0-9]{1,11}(?:\.[0-9]{1,9})?/;
 my %KEPT = map { $_ => 1 } qw(memory_limit refault_bytes stalled_some_us pages_gone loop_waits hotset_filled hotset_evicted);
 
 sub new ($class) { return bless { files => {}, mask => 0, samples => [], every => 1, skipped => 0 }, $class }
@@ -21,15 +22,11 @@ sub new ($class) { return bless { files => {}, mask => 0, samples => [], every =
 
 # A line that is not about timing.
 sub other_line ($self, $line) {
-	my ($time, $rest);
-	if (my ($ts, $text) = $line =~ m/\Ats=([0-9]{1,11}(?:\.[0-9]{1,9})?) level=info ev=(?:accel\.)?(?:memory|counters) (.*)/s) {
-		($time, $rest) = ($ts, " $text");
-		return $self->sample($time, $rest =~ m/ ([a-z_]{1,20})=([0-9]{1,18})(?= |\z)/g);
+	if (my ($time, $rest) = $line =~ m/\Ats=($TIME) level=info ev=(?:accel\.)?(?:memory|counters)( .*)/s) {
+		$self->sample($time, $rest =~ m/ ([a-z_]{1,20})=([0-9]{1,18})(?= |\z)/g);
+	} elsif (($time, $rest) = $line =~ m/\A\{"ts":($TIME),"level":"info","ev":"(?:accel\.)?(?:memory|counters)"(.*)\}\s*\z/s) {
+		$self->sample($time, $rest =~ m/,"([a-z_]{1,20})":([0-9]{1,18})(?=,|\z)/g);
 	}
-	if (($time, $rest) = $line =~ m/\A\{"ts":([0-9]{1,11}(?:\.[0-9]{1,9})?),"level":"info","ev":"(?:accel\.)?(?:memory|counters)"(.*)\}\s*\z/s) {
-		return $self->sample($time, $rest =~ m/,"([a-z_]{1,20})":([0-9]{1,18})(?=,|\z)/g);
-	}
-	return;
 }
 
 # Counts grow until the server is started again.

@@ -9,6 +9,7 @@ use utf8;
 
 use Accel::Util qw($UNPRINTABLE);
 use Exporter qw(import);
+use POSIX    qw(ceil);
 
 our @EXPORT_OK = qw(text_of style style_names contrast @STACK @HEAT @HEAT_DARK HEAT_LEVELS heat_levels);
 
@@ -70,7 +71,7 @@ sub contrast ($color) {
 # Which of the heat levels a count belongs to: each level has the same factor.  Returns the level and a text for each level.
 sub heat_levels ($most) {
 	my $factor = $most > 1 ? $most**(1 / HEAT_LEVELS) : 1;
-	my @least  = map { _ceil($factor**$_) } 0 .. HEAT_LEVELS - 1;
+	my @least  = map { ceil($factor**$_ - 1e-9) } 0 .. HEAT_LEVELS - 1;
 	for my $level (1 .. $#least) { $least[$level] = $least[$level - 1] + 1 if $least[$level] <= $least[$level - 1] }
 	pop @least while @least > 1 && $least[-1] > $most;
 	my @text = map {
@@ -84,7 +85,5 @@ sub heat_levels ($most) {
 	};
 	return ($of, [ map { [$of->($least[$_]), $text[$_]] } 0 .. $#least ]);
 }
-
-sub _ceil ($value) { my $int = int $value; return $value - $int > 1e-9 ? $int + 1 : $int }
 
 1;

@@ -43,9 +43,10 @@ sub svg ($chart, $id) {
 	my ($top, @body) = (4);
 	my @key = _key(\@panels, \$top);
 	for my $panel (@panels) {
-		my $bars   = _is_bars($panel);
+		my $bars   = grep { $_->{style} eq 'bars' } @{ $panel->{series} };
 		my $height = $bars ? BAR * @{ $panel->{y}{ticks} } : @panels == 1 ? PLOT_HEIGHT : PANEL_HEIGHT * ($panel->{height} // 1);
-		my $left   = $bars ? _room_for_ticks($panel) : LEFT;
+		# Bars have words beside them.
+		my $left   = $bars ? min(WIDTH / 2, 12 + LETTER * max(0, map { length $_->[1] } @{ $panel->{y}{ticks} })) : LEFT;
 		my $last   = $panel == $panels[-1] || !$panel->{shared_x};
 		push @body, _panel($panel, { left => $left, top => $top + NAME_ROOM, height => $height }, $last);
 		$top += NAME_ROOM + $height + ($last ? BOTTOM : 0);
@@ -53,14 +54,6 @@ sub svg ($chart, $id) {
 	my ($title, $desc) = map { escape($_) } @$chart{qw(title alt)};
 	return join "\n", sprintf('<svg viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d" xmlns="http://www.w3.org/2000/svg">', WIDTH, $top + 2, $id, $id),
 	    "<title id=\"$id-t\">$title</title>", "<desc id=\"$id-d\">$desc</desc>", @key, @body, '</svg>';
-}
-
-sub _is_bars ($panel) { return scalar grep { $_->{style} eq 'bars' } @{ $panel->{series} } }
-
-# Bars have words beside them.
-sub _room_for_ticks ($panel) {
-	my $longest = max(0, map { length $_->[1] } @{ $panel->{y}{ticks} });
-	return min(WIDTH / 2, 12 + LETTER * $longest);
 }
 
 # Samples and their labels in as many lines as they need.
@@ -88,10 +81,8 @@ sub _sample ($series, $x, $y) {
 	return sprintf('<path d="M%.1f %.1fh18" class="l-%s"%s/>', $x, $y, $as, _dash($as)) . ($kind eq 'marked' ? _marks([[$x + 9, $y]], $series, 3) : '');
 }
 
-sub _dash ($as) {
-	my $dash = ('', '', ' stroke-dasharray="6 3"', ' stroke-dasharray="1.5 2.5"', ' stroke-dasharray="7 2.5 1.5 2.5"')[ style($as)->{dash} ];
-	return $dash;
-}
+my @DASH = ('', '', ' stroke-dasharray="6 3"', ' stroke-dasharray="1.5 2.5"', ' stroke-dasharray="7 2.5 1.5 2.5"');
+sub _dash ($as) { return $DASH[ style($as)->{dash} ] }
 
 sub _panel ($panel, $box, $x_labels) {
 	my ($x, $y) = @$panel{qw(x y)};

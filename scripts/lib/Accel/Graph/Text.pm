@@ -58,37 +58,32 @@ sub block ($model, $class, $title) {
 	my $mixed = grep { $of{$_}{requests} != $of{total}{requests} } @shown;
 	my $whole = !grep { $_ != int } map { @$_{@COLUMNS} } values %of;
 	my $text  = defined $title ? "$title\n" : '';
-	$text .= sprintf('%-11s', 'ms') . join('', map { sprintf '%*s', WIDTH, $_ } @COLUMNS) . ($mixed ? " of\n" : "\n");
-	for my $stage (@shown) {
-		$text .= sprintf('%-11s', $stage) . join '', map { sprintf '%*s', WIDTH, ms($_, $whole) } @{ $of{$stage} }{@COLUMNS};
-		$text .= $mixed ? " $of{$stage}{requests}\n" : "\n";
-	}
+	$text .= row('ms', @COLUMNS) . ($mixed ? " of\n" : "\n");
+	$text .= row($_, map { ms($_, $whole) } @{ $of{$_} }{@COLUMNS}) . ($mixed ? " $of{$_}{requests}\n" : "\n") for @shown;
 	my @zero = grep { $_ ne 'other' && $model->at($_, $class) && !$of{$_} } @SHOWN;
 	$text .= '(0 in all of them: ' . join(', ', @zero) . ")\n" if @zero;
 	return $text;
 }
 
+sub row ($name, @cells) { return join '', sprintf('%-11s', $name), map { sprintf '%*s', WIDTH, $_ } @cells }
+
 sub sweep_table ($sweep) {
 	my $x    = $sweep->{x} // '';
+	my $line = '%-14s' . '%12s' x 5 . "\n";
 	my $text = printable($sweep->{title}) . "\n";
 	for my $series (@{ $sweep->{series} }) {
-		$text .= "\n" . printable($series->{label}) . "\n" . sprintf("%-14s%12s%12s%12s%12s%12s\n", $x, 'MB/s', 'requests/s', 'p50 ms', 'p99 ms', 'spread %');
-		$text .= sprintf '%-14s%12s%12s%12s%12s%12s' . "\n", $x eq '' ? '' : $_->{x}, figure($_->{mb_per_s}), figure($_->{requests_per_s}), figure($_->{p50_ms}),
-		    figure($_->{p99_ms}), figure($_->{spread_percent}) for @{ $series->{points} };
+		$text .= "\n" . printable($series->{label}) . "\n" . sprintf($line, $x, 'MB/s', 'requests/s', 'p50 ms', 'p99 ms', 'spread %');
+		$text .= sprintf $line, $x eq '' ? '' : $_->{x}, map { defined ? ms($_, 0) : '-' } @$_{qw(mb_per_s requests_per_s p50_ms p99_ms spread_percent)}
+			for @{ $series->{points} };
 	}
 	return $text;
 }
 
-sub figure ($number) { return defined $number ? ms($number, 0) : '-' }
-
 sub load_table ($load) {
 	my $text = sprintf "%s: %s requests in %s s, %s answered, %s errors\n\n", printable($load->{label}), map({ $_ // '?' } @$load{qw(requests seconds answered)}),
 	    $load->{errors}{all} // '?';
-	$text .= sprintf('%-11s', 'ms') . join('', map { sprintf '%*s', WIDTH, $_ } @COLUMNS) . "\n";
-	for my $what (grep { $load->{$_} } qw(latency first_byte connect)) {
-		$text .= sprintf('%-11s', $what =~ tr/_/ /r) . join('', map { sprintf '%*s', WIDTH, ms($_, 0) } @{ $load->{$what} }{@COLUMNS}) . "\n";
-	}
-	return $text;
+	return join '', $text, row('ms', @COLUMNS) . "\n",
+		map { row(tr/_/ /r, map { ms($_, 0) } @{ $load->{$_} }{@COLUMNS}) . "\n" } grep { $load->{$_} } qw(latency first_byte connect);
 }
 
 # ---------------------------------------------------------------- for programs

@@ -57,13 +57,11 @@ sub pool ($dir, $count, $bytes, @options) {
 	return @names[0 .. $count - 1];
 }
 
-sub _paths ($place) {
-	open my $fh, '<', $place->{list} or die "$place->{list}: $!\n";
-	return map { chomp; s{^https?://[^/]+}{}r =~ s/[?#].*//r =~ s/%([\da-fA-F]{2})/chr hex $1/ger } <$fh>;
-}
-
 sub _read ($place) {
-	for my $path (_paths($place)) {
+	open my $list, '<', $place->{list} or die "$place->{list}: $!\n";
+	while (my $line = <$list>) {
+		chomp $line;
+		my $path = $line =~ s{^https?://[^/]+}{}r =~ s/[?#].*//r =~ s/%([\da-fA-F]{2})/chr hex $1/ger;
 		open my $fh, '<:raw', "$place->{root}$path" or next;
 		1 while sysread $fh, my $bytes, 1_048_576;
 	}
