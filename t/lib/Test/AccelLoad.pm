@@ -1,20 +1,10 @@
 package Test::AccelLoad;
-
-=head1 NAME
-
-Test::AccelLoad - accel-load in a process of its own
-
-=head1 SYNOPSIS
-
-    my $load = Test::AccelLoad->start($srv, '/a', '-c', 20, '-n', 1000);
-    is $load->report->{errors}{all}, 0, 'no request fails';
-
-=head1 DESCRIPTION
-
-C<start> returns at once. C<report> waits for the end and returns the JSON object that C<accel-load --json> prints.
-
-=cut
-
+# accel-load in a process of its own.
+#
+#     my $load = Test::AccelLoad->start($srv, '/a', '-c', 20, '-n', 1000);
+#     is $load->report->{errors}{all}, 0, 'no request fails';
+#
+# `start` returns at once. `report` waits for the end and returns the JSON object that `accel-load --json` prints.
 use v5.36;
 use JSON::PP ();
 use Test::Util ();

@@ -1,22 +1,12 @@
 package Test::App;
-
-=head1 NAME
-
-Test::App - a small application of each protocol, with a process for each connection
-
-=head1 SYNOPSIS
-
-    my $app = Test::App->start;         # or start(protocol => 'scgi'); see Test::Wire
-    # proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
-
-=head1 DESCRIPTION
-
-A request for C</app/NAME...> is answered by C<do_NAME>, when its body is there, or by C<early_NAME>, before. C<note> and
-C<noted> tell the test what happened. The functions below do not know the protocol: C<out>, C<err> and C<end> do.  The first C<out>
-begins with the head in CGI style. Without notes in the protocol C<err> does nothing.
-
-=cut
-
+# A small application of each protocol, with a process for each connection.
+#
+#     my $app = Test::App->start;         # or start(protocol => 'scgi'); see Test::Wire
+#     # proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+#
+# A request for `/app/NAME...` is answered by `do_NAME`, when its body is there, or by `early_NAME`, before. `note` and
+# `noted` tell the test what happened. The functions below do not know the protocol: `out`, `err` and `end` do.  The first `out`
+# begins with the head in CGI style. Without notes in the protocol `err` does nothing.
 use v5.36;
 use Digest::MD5 ();
 use File::Temp ();

@@ -1,24 +1,14 @@
 package Test::Backend;
-
-=head1 NAME
-
-Test::Backend - an application that the test itself plays, byte by byte
-
-=head1 SYNOPSIS
-
-    my $b = Test::Backend->new;             # listens on a unix socket
-    # proxy-core.backends = ( "unix:@{[ $b->socket ]}" )
-    my $x = $b->accept;                     # a Test::Http::Conn: what the server sent, and what it is answered
-    like $x->head, qr{^POST /app }, 'the request';
-    $x->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-
-=head1 DESCRIPTION
-
-Nothing happens but what the test does, so each order of events can be tried. C<accept> waits for a connection; it returns
-undef when none comes in C<PATIENCE> seconds. C<waits> is true if a connection waits to be accepted.
-
-=cut
-
+# An application that the test itself plays, byte by byte.
+#
+#     my $b = Test::Backend->new;             # listens on a unix socket
+#     # proxy-core.backends = ( "unix:@{[ $b->socket ]}" )
+#     my $x = $b->accept;                     # a Test::Http::Conn: what the server sent, and what it is answered
+#     like $x->head, qr{^POST /app }, 'the request';
+#     $x->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+#
+# Nothing happens but what the test does, so each order of events can be tried. `accept` waits for a connection; it returns
+# undef when none comes in `PATIENCE` seconds. `waits` is true if a connection waits to be accepted.
 use v5.36;
 use File::Temp ();
 use IO::Select ();

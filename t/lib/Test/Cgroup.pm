@@ -1,27 +1,17 @@
 package Test::Cgroup;
-
-=head1 NAME
-
-Test::Cgroup - a memory cgroup for one server: what it may use, what it was refused
-
-=head1 SYNOPSIS
-
-    my ($ok, $why) = Test::Cgroup->usable;
-    plan skip_all => $why unless $ok;
-    my $group = Test::Cgroup->new(bytes => 48 << 20);
-    my $srv = Accel::Peer->start('accel', root => $root, group => $group->dir, at_end => sub { $group->remove });
-    print $group->refaults, " pages came back\n";
-
-=head1 DESCRIPTION
-
-Version 1 (memory.limit_in_bytes) or version 2 (memory.max) of the kernel's memory controller, whichever this machine has. The pages of files that a
-process of the group reads first belong to the group. The directory is named after this process and is a child of the root of the controller.
-
-A group is removed when its object goes, if no process is in it. With C<at_end> the keeper of an Accel::Peer removes it, also when this program is
-killed. C<new> removes groups of programs that were killed with their keepers.
-
-=cut
-
+# A memory cgroup for one server: what it may use, what it was refused.
+#
+#     my ($ok, $why) = Test::Cgroup->usable;
+#     plan skip_all => $why unless $ok;
+#     my $group = Test::Cgroup->new(bytes => 48 << 20);
+#     my $srv = Accel::Peer->start('accel', root => $root, group => $group->dir, at_end => sub { $group->remove });
+#     print $group->refaults, " pages came back\n";
+#
+# Version 1 (memory.limit_in_bytes) or version 2 (memory.max) of the kernel's memory controller, whichever this machine has. The pages of files that a
+# process of the group reads first belong to the group. The directory is named after this process and is a child of the root of the controller.
+#
+# A group is removed when its object goes, if no process is in it. With `at_end` the keeper of an Accel::Peer removes it, also when this program is
+# killed. `new` removes groups of programs that were killed with their keepers.
 use v5.36;
 use Accel::Util qw(put slurp);
 use Time::HiRes qw(sleep time);

@@ -1,15 +1,7 @@
 package Test::Coding;
-
-=head1 NAME
-
-Test::Coding - the bytes of a reply without its content coding
-
-=head1 SYNOPSIS
-
-    is plain($srv->fetch('/a', 'Accept-Encoding' => 'br')), $text, 'Brotli';
-
-=cut
-
+# The bytes of a reply without its content coding.
+#
+#     is plain($srv->fetch('/a', 'Accept-Encoding' => 'br')), $text, 'Brotli';
 use v5.36;
 use Exporter qw(import);
 use File::Temp ();

@@ -1,25 +1,15 @@
 package Test::Deb;
-
-=head1 NAME
-
-Test::Deb - the packages of `make deb`, and a new Debian to install them in
-
-=head1 SYNOPSIS
-
-    my $why = Test::Deb::unusable();
-    plan skip_all => $why if $why;
-    my @debs = Test::Deb::build();                      # of this tree
-    my @next = Test::Deb::build_next('0.2.0');           # the same sources with another version
-    my $tree = Test::Deb::debian(@debs);                # a directory with Debian and all that the packages depend on
-    my %is   = Test::Deb::files($tree);                 # path => what it is
-
-=head1 DESCRIPTION
-
-The Debian comes from the archive that apt of this machine uses. It is kept as F<build/deb-base/NAME.tar>, so that a second run needs no
-network. The name holds what the packages depend on. REUSE_DEBS=1 takes the packages that an earlier run has built.
-
-=cut
-
+# The packages of `make deb`, and a new Debian to install them in.
+#
+#     my $why = Test::Deb::unusable();
+#     plan skip_all => $why if $why;
+#     my @debs = Test::Deb::build();                      # of this tree
+#     my @next = Test::Deb::build_next('0.2.0');           # the same sources with another version
+#     my $tree = Test::Deb::debian(@debs);                # a directory with Debian and all that the packages depend on
+#     my %is   = Test::Deb::files($tree);                 # path => what it is
+#
+# The Debian comes from the archive that apt of this machine uses. It is kept as build/deb-base/NAME.tar, so that a second run needs no
+# network. The name holds what the packages depend on. REUSE_DEBS=1 takes the packages that an earlier run has built.
 use v5.36;
 use Cwd            qw(abs_path);
 use Digest::MD5    qw(md5_hex);

@@ -1,31 +1,21 @@
 package Test::Demo;
-
-=head1 NAME
-
-Test::Demo - one visitor of a hot page beside 16 visitors of cold files, without and with fcgi-stat-accel
-
-=head1 SYNOPSIS
-
-    my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16], storage => 'slowfs');
-    my $rows = $demo->run(sub { my ($done, $of, $doing) = @_; ... });
-    # [{ server => 'nginx', spindles => 2, before => { p50 => 1.1, p99 => 9.8, worst => 20, mb => 4.6, ... }, after => ... }, ...]
-
-=head1 DESCRIPTION
-
-    16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read; or
-                           >--->  nginx, lighttpd --<                     ext4 or xfs, 8 ms for each request
-     1 hot client    -----'            |             `--> root/1k.bin    in memory
-     100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
-
-The row "nginx, proxy_cache" has no files: nginx answers from a cache on the slow disk, which it filled before
-(Test::Bench::NgCache). The hot page is in a second cache, in memory.
-
-Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
-again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
-unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
-
-=cut
-
+# One visitor of a hot page beside 16 visitors of cold files, without and with fcgi-stat-accel.
+#
+#     my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16], storage => 'slowfs');
+#     my $rows = $demo->run(sub { my ($done, $of, $doing) = @_; ... });
+#     # [{ server => 'nginx', spindles => 2, before => { p50 => 1.1, p99 => 9.8, worst => 20, mb => 4.6, ... }, after => ... }, ...]
+#
+#     16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read; or
+#                            >--->  nginx, lighttpd --<                     ext4 or xfs, 8 ms for each request
+#      1 hot client    -----'            |             `--> root/1k.bin    in memory
+#      100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
+#
+# The row "nginx, proxy_cache" has no files: nginx answers from a cache on the slow disk, which it filled before
+# (Test::Bench::NgCache). The hot page is in a second cache, in memory.
+#
+# Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
+# again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
+# unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
 use v5.36;
 use Time::HiRes qw(sleep);
 use List::Util qw(max min);

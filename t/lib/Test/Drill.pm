@@ -1,27 +1,17 @@
 package Test::Drill;
-
-=head1 NAME
-
-Test::Drill - a hostile application for each protocol, and what a client gets of it
-
-=head1 SYNOPSIS
-
-    Test::Drill::run('fastcgi');        # DRILL=REGEX in the environment: only the cases whose names match
-
-=head1 DESCRIPTION
-
-Each case of L<Test::Drill::Cases> is one request to an application that breaks a rule, and a second request, to a good application,
-on the same connection of the client. All cases run at the same time. A case is right if
-
-- the client gets the status of the case, or its connection is cut after the head;
-- the second request gets its own reply, so the framing is intact;
-
-and at the end no socket, request or descriptor is left over, and requests of others were all answered meanwhile.
-
-Only cases of a silent application have a short deadline, so a slow machine does not change a result.
-
-=cut
-
+# A hostile application for each protocol, and what a client gets of it.
+#
+#     Test::Drill::run('fastcgi');        # DRILL=REGEX in the environment: only the cases whose names match
+#
+# Each case of Test::Drill::Cases is one request to an application that breaks a rule, and a second request, to a good application,
+# on the same connection of the client. All cases run at the same time. A case is right if
+#
+# - the client gets the status of the case, or its connection is cut after the head;
+# - the second request gets its own reply, so the framing is intact;
+#
+# and at the end no socket, request or descriptor is left over, and requests of others were all answered meanwhile.
+#
+# Only cases of a silent application have a short deadline, so a slow machine does not change a result.
 use v5.36;
 use Errno ();
 use IO::Select ();

@@ -1,36 +1,26 @@
 package Test::Hostile;
-
-=head1 NAME
-
-Test::Hostile - a server, clients that attack it, and a victim whose requests are measured
-
-=head1 SYNOPSIS
-
-    my $world = Test::Hostile->new(app => 1, slow => 1);
-    my $alone = $world->victim('hot');
-    my $attack = $world->attack('slow-read,conns=100', 'silent');
-    my $beside = $world->victim('hot');
-    my $did = $world->end($attack);             # what build/bin/hostile reports
-    ok $world->recovered, 'descriptors and memory are back';
-
-    $world->withstands('slow readers', attacks => ['slow-read'], victims => ['hot']);
-
-=head1 DESCRIPTION
-
-The document root holds C</hot/N.bin> (64 files of 1 to 64 kB), C</big.bin> (24 MB), with C<app> C</app/N.bin>, answered through
-fcgi-stat-accel, and C</run/N.bin>, answered by a program of four processes that reads bodies whole (for C</run/stale> it names a file that is missing, under
-an error handler), and with C<slow> the mount C</slow> of a slow disk (F<t/slowfs>) with C<c0> to C<c1999> for attackers and
-C<v0> to C<v1999> for victims. What a file holds follows from its name.
-
-The victim (F<build/bin/accel-load>) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
-The attackers (F<build/bin/hostile>) have 127.0.0.66 unless an attack names others, so both are in the same /24.
-
-C<withstands> is a subtest: the victim alone, beside the attack, and alone again.
-
-Options of C<new>: C<app>, C<slow>, C<conf> for more lines of the configuration, C<server>, a hash of options of Test::Server.
-
-=cut
-
+# A server, clients that attack it, and a victim whose requests are measured.
+#
+#     my $world = Test::Hostile->new(app => 1, slow => 1);
+#     my $alone = $world->victim('hot');
+#     my $attack = $world->attack('slow-read,conns=100', 'silent');
+#     my $beside = $world->victim('hot');
+#     my $did = $world->end($attack);             # what build/bin/hostile reports
+#     ok $world->recovered, 'descriptors and memory are back';
+#
+#     $world->withstands('slow readers', attacks => ['slow-read'], victims => ['hot']);
+#
+# The document root holds `/hot/N.bin` (64 files of 1 to 64 kB), `/big.bin` (24 MB), with `app` `/app/N.bin`, answered through
+# fcgi-stat-accel, and `/run/N.bin`, answered by a program of four processes that reads bodies whole (for `/run/stale` it names a file that is missing, under
+# an error handler), and with `slow` the mount `/slow` of a slow disk (t/slowfs) with `c0` to `c1999` for attackers and
+# `v0` to `v1999` for victims. What a file holds follows from its name.
+#
+# The victim (build/bin/accel-load) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
+# The attackers (build/bin/hostile) have 127.0.0.66 unless an attack names others, so both are in the same /24.
+#
+# `withstands` is a subtest: the victim alone, beside the attack, and alone again.
+#
+# Options of `new`: `app`, `slow`, `conf` for more lines of the configuration, `server`, a hash of options of Test::Server.
 use v5.36;
 use File::Temp ();
 use JSON::PP ();

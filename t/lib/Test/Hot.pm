@@ -1,23 +1,13 @@
 package Test::Hot;
-
-=head1 NAME
-
-Test::Hot - a client that asks for hot files all the time
-
-=head1 SYNOPSIS
-
-    my $hot = Test::Hot->start($srv, '/hot' => $bytes, '/mnt/hot' => $other);
-    # ... what must not disturb them
-    my $r = $hot->stop;         # { answers => 812, worst_ms => 3.1, wrong => [] }
-
-=head1 DESCRIPTION
-
-A process of its own asks for each path in turn, on one connection, about 500 times a second, and compares
-status and body; C<start> returns when it has asked for each of them once. C<wrong> tells of the first few answers that were not 200 with these bytes. It ends with C<stop>, with the
-object, or with the test.
-
-=cut
-
+# A client that asks for hot files all the time.
+#
+#     my $hot = Test::Hot->start($srv, '/hot' => $bytes, '/mnt/hot' => $other);
+#     # ... what must not disturb them
+#     my $r = $hot->stop;         # { answers => 812, worst_ms => 3.1, wrong => [] }
+#
+# A process of its own asks for each path in turn, on one connection, about 500 times a second, and compares
+# status and body; `start` returns when it has asked for each of them once. `wrong` tells of the first few answers that were not 200 with these bytes. It ends with `stop`, with the
+# object, or with the test.
 use v5.36;
 use POSIX ();
 use Time::HiRes qw(time);

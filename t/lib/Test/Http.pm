@@ -1,17 +1,9 @@
 package Test::Http;
-
-=head1 NAME
-
-Test::Http - HTTP/1.1 from the client's side
-
-=head1 SYNOPSIS
-
-    my $c = Test::Http::Conn->new($port, from => '127.0.0.9');
-    $c->send(request_head('GET', '/'));
-    my $r = $c->reply;          # { status, reason, head, header => { lower-case => value }, body, raw }
-
-=cut
-
+# HTTP/1.1 from the client's side.
+#
+#     my $c = Test::Http::Conn->new($port, from => '127.0.0.9');
+#     $c->send(request_head('GET', '/'));
+#     my $r = $c->reply;          # { status, reason, head, header => { lower-case => value }, body, raw }
 use v5.36;
 use Exporter 'import';
 use Test::Util ();

@@ -1,22 +1,12 @@
 package Test::Load;
-
-=head1 NAME
-
-Test::Load - clients that ask again and again, a connection for each request
-
-=head1 SYNOPSIS
-
-    my $load = Test::Load->start($srv, clients => 4, path => '/a', want => 'A');
-    # ... reload, rotate ...
-    my ($asked, $wrong) = $load->stop;
-    is "@$wrong", '', "$asked requests, each answered in full";
-
-=head1 DESCRIPTION
-
-Each client is a process. The n-th request of client c has the query C<c.n>, so that logs can be compared with what was asked.
-
-=cut
-
+# Clients that ask again and again, a connection for each request.
+#
+#     my $load = Test::Load->start($srv, clients => 4, path => '/a', want => 'A');
+#     # ... reload, rotate ...
+#     my ($asked, $wrong) = $load->stop;
+#     is "@$wrong", '', "$asked requests, each answered in full";
+#
+# Each client is a process. The n-th request of client c has the query `c.n`, so that logs can be compared with what was asked.
 use v5.36;
 use POSIX ();
 

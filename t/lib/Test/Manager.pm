@@ -1,18 +1,10 @@
 package Test::Manager;
-
-=head1 NAME
-
-Test::Manager - a service manager's socket, for the messages of a program
-
-=head1 SYNOPSIS
-
-    my $manager = Test::Manager->new;
-    my $srv = Test::Server->start(env => { $manager->env, WATCHDOG_USEC => 400_000 });
-    ok $manager->wait(qr/^READY=1$/m), 'it is ready';
-    my @all = $manager->messages;           # those that have come
-
-=cut
-
+# A service manager's socket, for the messages of a program.
+#
+#     my $manager = Test::Manager->new;
+#     my $srv = Test::Server->start(env => { $manager->env, WATCHDOG_USEC => 400_000 });
+#     ok $manager->wait(qr/^READY=1$/m), 'it is ready';
+#     my @all = $manager->messages;           # those that have come
 use v5.36;
 use File::Temp ();
 use IO::Socket::UNIX ();

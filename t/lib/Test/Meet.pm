@@ -1,26 +1,16 @@
 package Test::Meet;
-
-=head1 NAME
-
-Test::Meet - features of accel-server meet at random, and a model says what must come out
-
-=head1 SYNOPSIS
-
-    my $run = Test::Meet->new(jobs => 4);
-    $run->seeds(1 .. 240);                      # { seed => [texts of what is wrong] }
-    print $run->pairs;
-
-=head1 DESCRIPTION
-
-C<GROUP> seeds share a configuration (L<Test::Meet::Conf>) and a server. A seed is some connections with trains of requests
-(L<Test::Meet::Model>) to files, programs and applications (L<Test::Meet::Apps>), all at once (L<Test::Meet::Client>), and beside them a connection
-that is well-behaved and must not notice. When the seeds of a group are through, nothing may be left in the server.
-
-A seed always makes the same bytes. What a server remembers of the seeds before it in its group matters, too, so a seed is replayed
-after those. After a failure the server is started anew.
-
-=cut
-
+# Features of accel-server meet at random, and a model says what must come out.
+#
+#     my $run = Test::Meet->new(jobs => 4);
+#     $run->seeds(1 .. 240);                      # { seed => [texts of what is wrong] }
+#     print $run->pairs;
+#
+# `GROUP` seeds share a configuration (Test::Meet::Conf) and a server. A seed is some connections with trains of requests
+# (Test::Meet::Model) to files, programs and applications (Test::Meet::Apps), all at once (Test::Meet::Client), and beside them a connection
+# that is well-behaved and must not notice. When the seeds of a group are through, nothing may be left in the server.
+#
+# A seed always makes the same bytes. What a server remembers of the seeds before it in its group matters, too, so a seed is replayed
+# after those. After a failure the server is started anew.
 use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();

@@ -1,24 +1,14 @@
 package Test::Module;
-
-=head1 NAME
-
-Test::Module - tables of requests and what they promise
-
-=head1 SYNOPSIS
-
-    answers($srv,
-        # what it shows            request                      status  body or a header
-        [ 'a page',                '/a',                        200,    "a\n" ],
-        [ 'another host',          [ '/a', Host => 'b.org' ],   301,    qr{^Location: /b\r}m ],
-    );
-    logs($srv, qr/ev=x/, 'what it shows');       # waits for the line
-
-=head1 DESCRIPTION
-
-A text is the whole body; a pattern is for the whole reply. The status alone is enough for refusals.
-
-=cut
-
+# Tables of requests and what they promise.
+#
+#     answers($srv,
+#         # what it shows            request                      status  body or a header
+#         [ 'a page',                '/a',                        200,    "a\n" ],
+#         [ 'another host',          [ '/a', Host => 'b.org' ],   301,    qr{^Location: /b\r}m ],
+#     );
+#     logs($srv, qr/ev=x/, 'what it shows');       # waits for the line
+#
+# A text is the whole body; a pattern is for the whole reply. The status alone is enough for refusals.
 use v5.36;
 use Exporter qw(import);
 use Test::More;

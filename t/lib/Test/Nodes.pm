@@ -1,30 +1,20 @@
 package Test::Nodes;
-
-=head1 NAME
-
-Test::Nodes - several machines on this one: nodes with accel-server in network namespaces, and a front before them
-
-=head1 SYNOPSIS
-
-    Test::Nodes::enter(@ARGV);                  # runs the program anew; returns the second time, or when it may not
-    my ($ok, $why) = Test::Nodes->usable;
-    my $farm = Test::Nodes->new(source => $tree, memory_mb => 24);
-    $farm->up($_, read_ms => 4) for 1 .. 4;     # 10.77.0.11 to 10.77.0.14
-    $farm->front('haproxy', $text);             # 10.77.0.1:8080
-    $farm->power_off(3); $farm->power_on(3);
-
-=head1 DESCRIPTION
-
-The files of examples/scale/ are used as they are, with their addresses and paths. The program runs in a network and a mount namespace of
-its own, in which F</run>, F</srv> and F</var/log> are empty. Each node has a network namespace with one end of a veth pair; the other ends and
-10.77.0.1 are at one bridge. It sees its own slowfs, so its own disks and its own part of the page cache, at F</srv/www>. With C<memory_mb> it has a
-memory cgroup: its pages in memory, with those of the program, are at most this many.
-
-Nothing of this has a name outside of the namespaces, so it is gone with the last process, also after KILL; servers end with this
-program. The keeper of a node removes its cgroup.
-
-=cut
-
+# Several machines on this one: nodes with accel-server in network namespaces, and a front before them.
+#
+#     Test::Nodes::enter(@ARGV);                  # runs the program anew; returns the second time, or when it may not
+#     my ($ok, $why) = Test::Nodes->usable;
+#     my $farm = Test::Nodes->new(source => $tree, memory_mb => 24);
+#     $farm->up($_, read_ms => 4) for 1 .. 4;     # 10.77.0.11 to 10.77.0.14
+#     $farm->front('haproxy', $text);             # 10.77.0.1:8080
+#     $farm->power_off(3); $farm->power_on(3);
+#
+# The files of examples/scale/ are used as they are, with their addresses and paths. The program runs in a network and a mount namespace of
+# its own, in which /run, /srv and /var/log are empty. Each node has a network namespace with one end of a veth pair; the other ends and
+# 10.77.0.1 are at one bridge. It sees its own slowfs, so its own disks and its own part of the page cache, at /srv/www. With `memory_mb` it has a
+# memory cgroup: its pages in memory, with those of the program, are at most this many.
+#
+# Nothing of this has a name outside of the namespaces, so it is gone with the last process, also after KILL; servers end with this
+# program. The keeper of a node removes its cgroup.
 use v5.36;
 use Cwd ();
 use File::Basename ();

@@ -1,61 +1,36 @@
 package Test::Prometheus;
-
-=head1 NAME
-
-Test::Prometheus - a Prometheus for one test, on a port of its own
-
-=head1 SYNOPSIS
-
-    my $prom = Test::Prometheus->start(
-        rules   => Test::Prometheus::shorter(slurp('examples/prometheus/stat-accel.rules.yml'), 150),
-        targets => [ { job => 'accel-server', target => '127.0.0.1:8080' },
-                     { job => 'fcgi-stat-accel', target => '127.0.0.1:80', path => '/stat-accel-metrics' } ],
-    );
-    my ($down) = grep { $_->{labels}{alertname} eq 'AccelDown' } $prom->alerts;     # pending and firing
-    print $_->{value} for $prom->query('sum by (instance) (rate(accel_requests_read_total[2s]))');
-    print "$_->{labels}{alertname} from $_->{from} to $_->{to}\n" for $prom->fired;
-    $prom->stop;
-
-=head1 DESCRIPTION
-
-C<start> makes a configuration in a temporary directory, starts the program on a free port that the kernel chooses, and returns
-when it is ready. Options:
-
-    rules     the text of a file of rules
-    config    the text of a configuration in place of targets; rule_files and intervals are added
-    targets   a list of { job, target => 'HOST:PORT', path => '/metrics', labels => {...} }
-    every     how often it scrapes and evaluates, as "200ms" (the default)
-
-The process ends with the object, and with the test.
-
-=head1 ANSWERS
-
-=over
-
-=item alerts
-
-What /api/v1/alerts says: { labels, annotations, state => 'pending' or 'firing' }.
-
-=item query(EXPR, [TIME]), query_range(EXPR, FROM, TO, STEP)
-
-Rows { labels, value }, or { labels, values => [[time, value]...] }. An expression that Prometheus refuses dies with its message.
-
-=item fired([FROM, TO, STEP])
-
-Each time an alert was firing, in the order of their beginning: { labels, from, to }; to is the last time seen. Without arguments
-since the start, in steps of 0.2 s; 11,000 steps is the limit of Prometheus.
-
-=item targets_up, rule_errors
-
-How many targets answered the last scrape. What /api/v1/rules has as errors.
-
-=back
-
-C<shorter(TEXT, N)> divides each duration of a file of rules by N: those after for: and interval:, and ranges in brackets. Ranges keep at
-least one second. Nothing else is changed.
-
-=cut
-
+# A Prometheus for one test, on a port of its own.
+#
+#     my $prom = Test::Prometheus->start(
+#         rules   => Test::Prometheus::shorter(slurp('examples/prometheus/stat-accel.rules.yml'), 150),
+#         targets => [ { job => 'accel-server', target => '127.0.0.1:8080' },
+#                      { job => 'fcgi-stat-accel', target => '127.0.0.1:80', path => '/stat-accel-metrics' } ],
+#     );
+#     my ($down) = grep { $_->{labels}{alertname} eq 'AccelDown' } $prom->alerts;     # pending and firing
+#     print $_->{value} for $prom->query('sum by (instance) (rate(accel_requests_read_total[2s]))');
+#     print "$_->{labels}{alertname} from $_->{from} to $_->{to}\n" for $prom->fired;
+#     $prom->stop;
+#
+# `start` makes a configuration in a temporary directory, starts the program on a free port that the kernel chooses, and returns
+# when it is ready. Options:
+#
+#     rules     the text of a file of rules
+#     config    the text of a configuration in place of targets; rule_files and intervals are added
+#     targets   a list of { job, target => 'HOST:PORT', path => '/metrics', labels => {...} }
+#     every     how often it scrapes and evaluates, as "200ms" (the default)
+#
+# The process ends with the object, and with the test.
+#
+# Answers:
+#
+# - alerts: What /api/v1/alerts says: { labels, annotations, state => 'pending' or 'firing' }.
+# - query(EXPR, [TIME]), query_range(EXPR, FROM, TO, STEP): Rows { labels, value }, or { labels, values => [[time, value]...] }. An expression that Prometheus refuses dies with its message.
+# - fired([FROM, TO, STEP]): Each time an alert was firing, in the order of their beginning: { labels, from, to }; to is the last time seen. Without arguments
+# since the start, in steps of 0.2 s; 11,000 steps is the limit of Prometheus.
+# - targets_up, rule_errors: How many targets answered the last scrape. What /api/v1/rules has as errors.
+#
+# `shorter(TEXT, N)` divides each duration of a file of rules by N: those after for: and interval:, and ranges in brackets. Ranges keep at
+# least one second. Nothing else is changed.
 use v5.36;
 use File::Temp ();
 use HTTP::Tiny ();

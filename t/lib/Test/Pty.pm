@@ -1,22 +1,14 @@
 package Test::Pty;
-
-=head1 NAME
-
-Test::Pty - a program on a terminal of its own, for tests
-
-=head1 SYNOPSIS
-
-    my $pty = Test::Pty->start([ 'accel-top', $url ], rows => 24, columns => 80, env => { NO_COLOR => 1 });
-    ok $pty->wait_for(qr/requests/), 'it draws';
-    $pty->type('q');
-    is $pty->finish, 0, 'q ends it';
-    ok $pty->is_cooked, 'the terminal is as it was';
-
-The program is the leader of a session, with the terminal as its controlling terminal: keys such as Ctrl-C and Ctrl-Z work. With
-C<shell =E<gt> 1> it is a job of a shell, which Ctrl-Z needs. C<bytes> has all that was printed, C<screen> what a terminal would show of the last screen.
-
-=cut
-
+# A program on a terminal of its own, for tests.
+#
+#     my $pty = Test::Pty->start([ 'accel-top', $url ], rows => 24, columns => 80, env => { NO_COLOR => 1 });
+#     ok $pty->wait_for(qr/requests/), 'it draws';
+#     $pty->type('q');
+#     is $pty->finish, 0, 'q ends it';
+#     ok $pty->is_cooked, 'the terminal is as it was';
+#
+# The program is the leader of a session, with the terminal as its controlling terminal: keys such as Ctrl-C and Ctrl-Z work. With
+# `shell => 1` it is a job of a shell, which Ctrl-Z needs. `bytes` has all that was printed, `screen` what a terminal would show of the last screen.
 use v5.36;
 use Config;
 use POSIX qw(:termios_h :sys_wait_h);

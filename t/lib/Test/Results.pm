@@ -1,27 +1,17 @@
 package Test::Results;
-
-=head1 NAME
-
-Test::Results - doc/RESULTS.md and the table of README.md, from one run of the benchmarks
-
-=head1 SYNOPSIS
-
-    my $results = Test::Results->new(dir => 'build/results');
-    $results->run('hot', 'cold');           # the benchmarks, each into DIR/NAME.json
-    $results->write;                        # doc/RESULTS.md, the blocks of README.md, doc/img/
-
-=head1 DESCRIPTION
-
-    step                 DIR/NAME.json          block                    doc/RESULTS.md.in
-    scripts/bench   -->  figures of a run  -->  a table in Markdown -->  "@hot@" becomes the table
-    accel-bench          DIR/NAME.kept/              `-------------->  README.md, between <!-- accel --> and <!-- /accel -->
-                         logs              -->  accel-graph         -->  doc/img/
-
-A step that was not run keeps the figures of the last time, as long as its file is there. Then the text says which run they are
-from.
-
-=cut
-
+# doc/RESULTS.md and the table of README.md, from one run of the benchmarks.
+#
+#     my $results = Test::Results->new(dir => 'build/results');
+#     $results->run('hot', 'cold');           # the benchmarks, each into DIR/NAME.json
+#     $results->write;                        # doc/RESULTS.md, the blocks of README.md, doc/img/
+#
+#     step                 DIR/NAME.json          block                    doc/RESULTS.md.in
+#     scripts/bench   -->  figures of a run  -->  a table in Markdown -->  "@hot@" becomes the table
+#     accel-bench          DIR/NAME.kept/              `-------------->  README.md, between <!-- accel --> and <!-- /accel -->
+#                          logs              -->  accel-graph         -->  doc/img/
+#
+# A step that was not run keeps the figures of the last time, as long as its file is there. Then the text says which run they are
+# from.
 use v5.36;
 use Carp         qw(croak);
 use File::Path   qw(make_path);

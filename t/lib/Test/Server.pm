@@ -1,37 +1,27 @@
 package Test::Server;
-
-=head1 NAME
-
-Test::Server - one accel-server for one test, on a port of its own
-
-=head1 SYNOPSIS
-
-    my $srv = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n});
-    $srv->write('hello.txt', "hi\n");
-    like $srv->get('/hello.txt'), qr/^HTTP\S+ 200 .*\r\n\r\nhi\n\z/s, 'a small file';
-
-    my $c = $srv->connect;                  # one connection, many requests
-    $c->send("GET /hello.txt HTTP/1.1\r\nHost: x\r\n\r\n");
-    is $c->reply->{status}, 200, 'kept alive';
-    ok $c->closed, 'and closed by the server';
-
-=head1 DESCRIPTION
-
-The listening socket is made here and inherited by the server, so there is no port to choose and
-nothing to wait for. Two temporary directories go with it: C<dir> (in the configuration: C<@DIR@>), where
-C<write> puts files, and C<run> (C<@RUN@>) for the configuration, logs and sockets. C<@PORT@> is the port.
-C<server.errorlog>, C<server.bind>, C<server.port> and two workers are added unless the configuration names them.
-
-When the object goes, the server gets TERM, then KILL; it must exit with status 0 and must not have
-logged an alert or a sanitizer's report, or the test fails and its log is shown. C<unchecked> says that a test expects otherwise.
-
-Options of C<start>: C<conf>; C<dir>, an existing document root to use instead; C<nofile>, descriptor limit;
-C<env>, a hash of variables; C<args>, further arguments; C<under>, a command that is to start it and becomes it,
-as C<[ 'nice' ]>; C<program>, another name of the program; C<filter>,
-C<kill> or C<EPERM>, runs it under the system calls that its unit allows (Test::UnitFilter); C<unchecked>.
-
-=cut
-
+# One accel-server for one test, on a port of its own.
+#
+#     my $srv = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n});
+#     $srv->write('hello.txt', "hi\n");
+#     like $srv->get('/hello.txt'), qr/^HTTP\S+ 200 .*\r\n\r\nhi\n\z/s, 'a small file';
+#
+#     my $c = $srv->connect;                  # one connection, many requests
+#     $c->send("GET /hello.txt HTTP/1.1\r\nHost: x\r\n\r\n");
+#     is $c->reply->{status}, 200, 'kept alive';
+#     ok $c->closed, 'and closed by the server';
+#
+# The listening socket is made here and inherited by the server, so there is no port to choose and
+# nothing to wait for. Two temporary directories go with it: `dir` (in the configuration: `@DIR@`), where
+# `write` puts files, and `run` (`@RUN@`) for the configuration, logs and sockets. `@PORT@` is the port.
+# `server.errorlog`, `server.bind`, `server.port` and two workers are added unless the configuration names them.
+#
+# When the object goes, the server gets TERM, then KILL; it must exit with status 0 and must not have
+# logged an alert or a sanitizer's report, or the test fails and its log is shown. `unchecked` says that a test expects otherwise.
+#
+# Options of `start`: `conf`; `dir`, an existing document root to use instead; `nofile`, descriptor limit;
+# `env`, a hash of variables; `args`, further arguments; `under`, a command that is to start it and becomes it,
+# as `[ 'nice' ]`; `program`, another name of the program; `filter`,
+# `kill` or `EPERM`, runs it under the system calls that its unit allows (Test::UnitFilter); `unchecked`.
 use v5.36;
 use File::Basename qw(dirname);
 use File::Path qw(make_path);

@@ -1,47 +1,39 @@
 package Test::Site;
-
-=head1 NAME
-
-Test::Site - a web server as examples/ sets it up, with its fcgi-stat-accel, asked over HTTP
-
-=head1 SYNOPSIS
-
-    my $site = Test::Site->start('nginx', 'auth.conf', root => $docroot);
-    my $r = $site->get('/one.txt', Range => 'bytes=0-0');
-    print $r->{status}, $r->{header}{'content-type'}, $r->{body};
-    print $site->asked;                                 # answers of the accelerator
-    my %size = $site->warmed;                           # files it was asked for
-    print $site->complaints;                            # the server's error log
-    my $lines = Test::Site->readme(qr/auth_request/);   # the indented lines of the README with that word
-
-=head1 HOW AN EXAMPLE BECOMES A TEST
-
-The file in examples/ is used as it is, and so is the command in its first comment, which starts the
-accelerator. Only these words are replaced, wherever they stand:
-
-    /srv/www                  the tree of the test
-    /run/ /var/log/NAME/      its own directory
-    /var/lib/NAME/            the same, and /var/cache/NAME/; the directories of --nginx-cache are made
-    /usr/local/bin/           the directory of the program under test
-    /etc/NAME/*.lua           copies of those in examples/
-    8080 8081 8082 9000       free ports of 127.0.0.1
-
-Not by a replacement: the command line of the server keeps it in the foreground (so is
-spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
-temporary files after its "http {". Started by root, everything runs as www-data, as in the file;
-by others, lines and options that change the user are left out, since they cannot work.
-
-The accelerator gets C<--status-path=/accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know
-that a test did not pass without it, or with another file.
-
-=head1 OPTIONS OF start
-
-C<root>; C<cpu> the core of server and accelerator; C<quiet>: no timing lines, so that C<warmed> is empty; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
-a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for; without it 8081 is
-free, for the test.
-
-=cut
-
+# A web server as examples/ sets it up, with its fcgi-stat-accel, asked over HTTP.
+#
+#     my $site = Test::Site->start('nginx', 'auth.conf', root => $docroot);
+#     my $r = $site->get('/one.txt', Range => 'bytes=0-0');
+#     print $r->{status}, $r->{header}{'content-type'}, $r->{body};
+#     print $site->asked;                                 # answers of the accelerator
+#     my %size = $site->warmed;                           # files it was asked for
+#     print $site->complaints;                            # the server's error log
+#     my $lines = Test::Site->readme(qr/auth_request/);   # the indented lines of the README with that word
+#
+# How an example becomes a test:
+#
+# The file in examples/ is used as it is, and so is the command in its first comment, which starts the
+# accelerator. Only these words are replaced, wherever they stand:
+#
+#     /srv/www                  the tree of the test
+#     /run/ /var/log/NAME/      its own directory
+#     /var/lib/NAME/            the same, and /var/cache/NAME/; the directories of --nginx-cache are made
+#     /usr/local/bin/           the directory of the program under test
+#     /etc/NAME/*.lua           copies of those in examples/
+#     8080 8081 8082 9000       free ports of 127.0.0.1
+#
+# Not by a replacement: the command line of the server keeps it in the foreground (so is
+# spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
+# temporary files after its "http {". Started by root, everything runs as www-data, as in the file;
+# by others, lines and options that change the user are left out, since they cannot work.
+#
+# The accelerator gets `--status-path=/accel-status --timing=json` in addition: this is how `asked` and `warmed` know
+# that a test did not pass without it, or with another file.
+#
+# Options of start:
+#
+# `root`; `cpu` the core of server and accelerator; `quiet`: no timing lines, so that `warmed` is empty; `edit` a function that changes the text of the configuration; `text` a configuration in place of
+# a file; `behind => [$site...]` those that 8081, 8082... stand for; without it 8081 is
+# free, for the test.
 use v5.36;
 use Test::Util ();
 use parent 'Accel::Peer';

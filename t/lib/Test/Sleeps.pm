@@ -1,28 +1,18 @@
 package Test::Sleeps;
-
-=head1 NAME
-
-Test::Sleeps - how long threads sleep where they must not, as the kernel's scheduler saw it
-
-=head1 SYNOPSIS
-
-    my $sleeps = Test::Sleeps->start(@tids);
-    load();
-    my $seen = $sleeps->stop;
-    printf "%.1f ms in %s\n", $seen->{slept_ms}, $seen->{slept_in};     # 48.2 ms in sendfile
-
-=head1 DESCRIPTION
-
-Two ways. C<trace> is exact: an instance of tracefs of its own records sched_switch and sched_waking, and the system calls of these threads. A sleep is the time
-between the switch away from a thread and its wake-up: in state D, or in state S inside a system call that does not wait for events (FUSE waits in
-state S). A thread that could run and had no processor does not sleep. C<sampled> reads F</proc/PID/task/TID/stat> every 2 ms where there is no tracefs: it
-sees state D only.
-
-C<stop> returns C<how>, C<slept_ms> (the longest sleep), C<slept_in> (the system call, or "a page fault"), C<slept_sum_ms>, C<seconds> (of all threads together), C<sleeps> (those of 1 ms and more), C<call_ms>
-and C<call> (the longest system call, with its waits for a processor), C<ready_ms> (the longest time that a thread could run and had no processor), and C<lost>, events that did not fit.
-
-=cut
-
+# How long threads sleep where they must not, as the kernel's scheduler saw it.
+#
+#     my $sleeps = Test::Sleeps->start(@tids);
+#     load();
+#     my $seen = $sleeps->stop;
+#     printf "%.1f ms in %s\n", $seen->{slept_ms}, $seen->{slept_in};     # 48.2 ms in sendfile
+#
+# Two ways. `trace` is exact: an instance of tracefs of its own records sched_switch and sched_waking, and the system calls of these threads. A sleep is the time
+# between the switch away from a thread and its wake-up: in state D, or in state S inside a system call that does not wait for events (FUSE waits in
+# state S). A thread that could run and had no processor does not sleep. `sampled` reads /proc/PID/task/TID/stat every 2 ms where there is no tracefs: it
+# sees state D only.
+#
+# `stop` returns `how`, `slept_ms` (the longest sleep), `slept_in` (the system call, or "a page fault"), `slept_sum_ms`, `seconds` (of all threads together), `sleeps` (those of 1 ms and more), `call_ms`
+# and `call` (the longest system call, with its waits for a processor), `ready_ms` (the longest time that a thread could run and had no processor), and `lost`, events that did not fit.
 use v5.36;
 use Accel::Namespace ();
 use Accel::Util qw(put slurp);

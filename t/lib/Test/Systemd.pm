@@ -1,34 +1,24 @@
 package Test::Systemd;
-
-=head1 NAME
-
-Test::Systemd - boots a real systemd in a container, for units
-
-=head1 SYNOPSIS
-
-    my $why = Test::Systemd->unusable;
-    plan skip_all => $why if $why;
-    my $sd = Test::Systemd->boot;                       # this machine's files, changes go to memory
-    my $sd = Test::Systemd->boot(root => $tree);        # a Debian tree; changes stay in it
-
-    $sd->install;                                       # make install install-service
-    $sd->put('/etc/systemd/system/x.service', $text);
-    $sd->systemctl('daemon-reload');
-    my ($status, $text) = $sd->systemctl('start', 'x');
-    is $sd->show('x', 'ActiveState'), 'active';
-    ok $sd->wait_show('x', NRestarts => 1);
-    like $sd->run('curl', '-s', 'http://127.0.0.1/'), qr/hello/;
-    my @entries = $sd->journal('-u', 'x');              # hashes of fields
-
-=head1 DESCRIPTION
-
-systemd-nspawn starts systemd as process 1 of namespaces of its own: processes, mounts, names, and a network that is a loopback
-interface. It gets control groups of its own. It boots to basic.target, with the journal. The container ends with the object.
-
-C<bind> has names of directories that it sees, too: C<[ '/the/build' ]>. /tmp and /run are its own.
-
-=cut
-
+# Boots a real systemd in a container, for units.
+#
+#     my $why = Test::Systemd->unusable;
+#     plan skip_all => $why if $why;
+#     my $sd = Test::Systemd->boot;                       # this machine's files, changes go to memory
+#     my $sd = Test::Systemd->boot(root => $tree);        # a Debian tree; changes stay in it
+#
+#     $sd->install;                                       # make install install-service
+#     $sd->put('/etc/systemd/system/x.service', $text);
+#     $sd->systemctl('daemon-reload');
+#     my ($status, $text) = $sd->systemctl('start', 'x');
+#     is $sd->show('x', 'ActiveState'), 'active';
+#     ok $sd->wait_show('x', NRestarts => 1);
+#     like $sd->run('curl', '-s', 'http://127.0.0.1/'), qr/hello/;
+#     my @entries = $sd->journal('-u', 'x');              # hashes of fields
+#
+# systemd-nspawn starts systemd as process 1 of namespaces of its own: processes, mounts, names, and a network that is a loopback
+# interface. It gets control groups of its own. It boots to basic.target, with the journal. The container ends with the object.
+#
+# `bind` has names of directories that it sees, too: `[ '/the/build' ]`. /tmp and /run are its own.
 use v5.36;
 use Cwd ();
 use File::Basename qw(dirname);

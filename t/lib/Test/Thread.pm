@@ -1,22 +1,12 @@
 package Test::Thread;
-
-=head1 NAME
-
-Test::Thread - one thread of a program stands still
-
-=head1 SYNOPSIS
-
-    my $thread = Test::Thread->find($srv->pid, 'worker-2');
-    $thread->stop;
-    ...
-    $thread->go;
-
-=head1 DESCRIPTION
-
-A signal stops all threads of a process, ptrace(2) stops one. It needs root, and no other tracer.
-
-=cut
-
+# One thread of a program stands still.
+#
+#     my $thread = Test::Thread->find($srv->pid, 'worker-2');
+#     $thread->stop;
+#     ...
+#     $thread->go;
+#
+# A signal stops all threads of a process, ptrace(2) stops one. It needs root, and no other tracer.
 use v5.36;
 use POSIX ();
 use Test::Util qw(slurp);

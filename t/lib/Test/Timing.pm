@@ -1,16 +1,8 @@
 package Test::Timing;
-
-=head1 NAME
-
-Test::Timing - made logs and models for the tests of charts
-
-=head1 SYNOPSIS
-
-    my @lines = timing_lines(500);             # cold and hot requests, the same in each run
-    my $model = full_model($log, $dir);        # with all that --before, --lanes, --sweep and --load bring
-
-=cut
-
+# Made logs and models for the tests of charts.
+#
+#     my @lines = timing_lines(500);             # cold and hot requests, the same in each run
+#     my $model = full_model($log, $dir);        # with all that --before, --lanes, --sweep and --load bring
 use v5.36;
 use Exporter 'import';
 use File::Basename ();

@@ -1,23 +1,13 @@
 package Test::Tomcat;
-
-=head1 NAME
-
-Test::Tomcat - Tomcat 10 with an AJP connector on a port of its own
-
-=head1 SYNOPSIS
-
-    my $tomcat = Test::Tomcat->start(secret => 'word');
-    $tomcat->write('hello.jsp', 'Hello <%= request.getRemoteAddr() %>');
-    # proxy-core.backends = ( "127.0.0.1:@{[ $tomcat->port ]}" )
-    $tomcat->kill; $tomcat->up;         # the same port
-
-=head1 DESCRIPTION
-
-C<start> takes C<secret> (undef: the connector wants none) and C<attributes>, more attributes of the connector. Pages are files of
-the application ROOT, which Tomcat compiles at their first request. The instance is a directory that goes with the object.
-
-=cut
-
+# Tomcat 10 with an AJP connector on a port of its own.
+#
+#     my $tomcat = Test::Tomcat->start(secret => 'word');
+#     $tomcat->write('hello.jsp', 'Hello <%= request.getRemoteAddr() %>');
+#     # proxy-core.backends = ( "127.0.0.1:@{[ $tomcat->port ]}" )
+#     $tomcat->kill; $tomcat->up;         # the same port
+#
+# `start` takes `secret` (undef: the connector wants none) and `attributes`, more attributes of the connector. Pages are files of
+# the application ROOT, which Tomcat compiles at their first request. The instance is a directory that goes with the object.
 use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();

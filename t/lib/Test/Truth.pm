@@ -1,22 +1,12 @@
 package Test::Truth;
-
-=head1 NAME
-
-Test::Truth - what accel-check says of a configuration, and what requests to the real server show
-
-=head1 SYNOPSIS
-
-    my @cases = Test::Truth::cases('nginx', "$dir/check/nginx");
-    my $row = Test::Truth::measure($cases[0], $tree);
-    print "$row->{verdict} $row->{truth}\n";             # yes, no, partly
-
-=head1 DESCRIPTION
-
-A case is started as L<Test::Site> starts an example. Each of its URLs is requested once. A file is accelerated when the client gets it, and the timing lines of
-the accelerator name it, with bytes.
-
-=cut
-
+# What accel-check says of a configuration, and what requests to the real server show.
+#
+#     my @cases = Test::Truth::cases('nginx', "$dir/check/nginx");
+#     my $row = Test::Truth::measure($cases[0], $tree);
+#     print "$row->{verdict} $row->{truth}\n";             # yes, no, partly
+#
+# A case is started as Test::Site starts an example. Each of its URLs is requested once. A file is accelerated when the client gets it, and the timing lines of
+# the accelerator name it, with bytes.
 use v5.36;
 use Cwd qw(abs_path);
 use File::Basename qw(dirname);

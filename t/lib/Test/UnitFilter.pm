@@ -1,24 +1,14 @@
 package Test::UnitFilter;
-
-=head1 NAME
-
-Test::UnitFilter - runs programs of tests under the system calls that their unit allows
-
-=head1 SYNOPSIS
-
-    unshift @command, Test::UnitFilter::prefix('accel-server', $ENV{UNIT_FILTER});      # nothing, unless it is set
-    my %may = map { $_ => 1 } Test::UnitFilter::calls('accel-server');
-
-    make rigs all && B=build UNIT_FILTER=kill prove -It/lib t/server
-
-=head1 DESCRIPTION
-
-The calls come from SystemCallFilter= in F<examples/systemd/NAME.service>; systemd-analyze(1) opens up its sets. With C<UNIT_FILTER=kill> any other call ends
-the program, so that a test fails; with C<UNIT_FILTER=EPERM> it fails as it does under systemd. A test that root runs gets the
-calls that the drop-in file for root adds, see F<examples/systemd/README.md>: the unit's own user needs none of them.
-
-=cut
-
+# Runs programs of tests under the system calls that their unit allows.
+#
+#     unshift @command, Test::UnitFilter::prefix('accel-server', $ENV{UNIT_FILTER});      # nothing, unless it is set
+#     my %may = map { $_ => 1 } Test::UnitFilter::calls('accel-server');
+#
+#     make rigs all && B=build UNIT_FILTER=kill prove -It/lib t/server
+#
+# The calls come from SystemCallFilter= in examples/systemd/NAME.service; systemd-analyze(1) opens up its sets. With `UNIT_FILTER=kill` any other call ends
+# the program, so that a test fails; with `UNIT_FILTER=EPERM` it fails as it does under systemd. A test that root runs gets the
+# calls that the drop-in file for root adds, see examples/systemd/README.md: the unit's own user needs none of them.
 use v5.36;
 use Cwd ();
 use File::Basename qw(dirname);

@@ -1,17 +1,9 @@
 package Test::Util;
-
-=head1 NAME
-
-Test::Util - files, waiting, and where the programs are, for all tests
-
-=head1 SYNOPSIS
-
-    use Test::Util qw(eventually put slurp);
-    put("$dir/pid", $$);
-    ok eventually(sub { slurp("$dir/pid") eq '' }), 'the file becomes empty';
-
-=cut
-
+# Files, waiting, and where the programs are, for all tests.
+#
+#     use Test::Util qw(eventually put slurp);
+#     put("$dir/pid", $$);
+#     ok eventually(sub { slurp("$dir/pid") eq '' }), 'the file becomes empty';
 use v5.36;
 use Exporter 'import';
 use File::Basename ();

@@ -1,23 +1,13 @@
 package Test::WebSocket;
-
-=head1 NAME
-
-Test::WebSocket - WebSocket frames made by hand, from the client's side
-
-=head1 SYNOPSIS
-
-    my $ws = Test::WebSocket->over($srv->connect);      # a Test::Http::Conn
-    is $ws->open('/ws')->{status}, 101, 'switched';
-    $ws->frame(TEXT, 'hello');
-    my ($opcode, $payload) = $ws->read;
-
-=head1 DESCRIPTION
-
-C<frame> sends one frame with a mask; C<bytes> gives its bytes. C<read> returns the opcode and the payload of the next
-message, whose fragments are joined; nothing at the end of the stream. C<accept_of> is what a server answers to a key.
-
-=cut
-
+# WebSocket frames made by hand, from the client's side.
+#
+#     my $ws = Test::WebSocket->over($srv->connect);      # a Test::Http::Conn
+#     is $ws->open('/ws')->{status}, 101, 'switched';
+#     $ws->frame(TEXT, 'hello');
+#     my ($opcode, $payload) = $ws->read;
+#
+# `frame` sends one frame with a mask; `bytes` gives its bytes. `read` returns the opcode and the payload of the next
+# message, whose fragments are joined; nothing at the end of the stream. `accept_of` is what a server answers to a key.
 use v5.36;
 use Digest::SHA ();
 use Exporter 'import';

@@ -1,30 +1,20 @@
 package Test::Wire;
-
-=head1 NAME
-
-Test::Wire - the application's side of each protocol of proxy-core, as bytes
-
-=head1 SYNOPSIS
-
-    my $w = Test::Wire->new('fastcgi');         # scgi, http, ajp13, uwsgi; one object for each connection
-    $w->feed($bytes);                           # from the server
-    if (my $q = $w->request) {                  # its head is there: { method, target, env => {...}, keep, body, whole }
-        print $sock $w->head(200, 'Content-Type' => 'x/y'), $w->body('hello'), $w->end;
-    }
-    $w->next;                                   # the next request on the same socket
-
-=head1 DESCRIPTION
-
-Nothing is read or written here. C<request> returns the same hash until C<next>; C<whole> is true when the body is there, too.
-The caller may take bytes out of C<body>.
-C<env> has the CGI variables; for HTTP and AJP13 those that the request line and the fields make. C<feed> dies of a request that
-the protocol does not allow. C<answers> is what the application must send before the reply: AJP13 asks for each piece of a body.
-
-C<head> takes pairs: names occur more than once. C<raw_head> takes the bytes of a head in CGI style, right or wrong, where the
-protocol has such bytes; for HTTP its first line is made of C<Status>.
-
-=cut
-
+# The application's side of each protocol of proxy-core, as bytes.
+#
+#     my $w = Test::Wire->new('fastcgi');         # scgi, http, ajp13, uwsgi; one object for each connection
+#     $w->feed($bytes);                           # from the server
+#     if (my $q = $w->request) {                  # its head is there: { method, target, env => {...}, keep, body, whole }
+#         print $sock $w->head(200, 'Content-Type' => 'x/y'), $w->body('hello'), $w->end;
+#     }
+#     $w->next;                                   # the next request on the same socket
+#
+# Nothing is read or written here. `request` returns the same hash until `next`; `whole` is true when the body is there, too.
+# The caller may take bytes out of `body`.
+# `env` has the CGI variables; for HTTP and AJP13 those that the request line and the fields make. `feed` dies of a request that
+# the protocol does not allow. `answers` is what the application must send before the reply: AJP13 asks for each piece of a body.
+#
+# `head` takes pairs: names occur more than once. `raw_head` takes the bytes of a head in CGI style, right or wrong, where the
+# protocol has such bytes; for HTTP its first line is made of `Status`.
 use v5.36;
 use Test::Fcgi::Codec ();
 

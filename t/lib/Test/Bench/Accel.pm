@@ -1,18 +1,10 @@
 package Test::Bench::Accel;
-
-=head1 NAME
-
-Test::Bench::Accel - fcgi-stat-accel in front of nginx and lighttpd: what it gives, and what it costs
-
-=head1 DESCRIPTION
-
-C<run($bench)> measures nginx, nginx with C<aio threads>, and lighttpd, each as it is and with fcgi-stat-accel in auth mode
-(C<+accel>): what 50 clients of a hot file see beside cold ones, how much of the disk is delivered in cold files of 100 kB and
-10 MB, CPU time of server and accelerator together, what the disk was asked for, and what it costs when hot files
-go through the accelerator. In all but the last of these the hot file is exempt, as F<examples/> advise.
-
-=cut
-
+# fcgi-stat-accel in front of nginx and lighttpd: what it gives, and what it costs.
+#
+# `run($bench)` measures nginx, nginx with `aio threads`, and lighttpd, each as it is and with fcgi-stat-accel in auth mode
+# (`+accel`): what 50 clients of a hot file see beside cold ones, how much of the disk is delivered in cold files of 100 kB and
+# 10 MB, CPU time of server and accelerator together, what the disk was asked for, and what it costs when hot files
+# go through the accelerator. In all but the last of these the hot file is exempt, as examples/ advise.
 use v5.36;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;

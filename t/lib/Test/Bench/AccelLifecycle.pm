@@ -1,29 +1,19 @@
 package Test::Bench::AccelLifecycle;
-
-=head1 NAME
-
-Test::Bench::AccelLifecycle - fcgi-stat-accel is replaced behind nginx while clients ask
-
-=head1 SYNOPSIS
-
-    my $r = Test::Bench::AccelLifecycle::drive(mode => 'auth', kept => 1, way => 'replace', clients => 20, long => 5, seconds => 2);
-    is $r->{errors}, 0;
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints a table of all of them. C<drive> starts nginx without any way out (no error_page, so that a lost request is an error of the client) and
-fcgi-stat-accel, loads nginx with short requests of kept client connections and with long downloads, and meanwhile replaces the accelerator
-until the load ends.
-
-C<mode>: C<auth> (auth_request) or C<accel> (X-Accel-Redirect). C<kept>: nginx keeps its connections to the accelerator.
-C<way>: C<replace>, the option --replace; C<socket>, a new process on the same listening socket, then USR1 to the old one, as a
-supervisor does it that holds the socket; C<restart>, the old one gets TERM and ends, then the new one starts, as C<systemctl restart> does it.
-
-The result: C<requests>, C<errors>, C<restarts>, C<kinds> of errors, C<p99_ms>, and C<before> and C<after>: descriptors and MiB of nginx and of the accelerator when
-all is quiet; C<left>: processes and files that should be gone.
-
-=cut
-
+# fcgi-stat-accel is replaced behind nginx while clients ask.
+#
+#     my $r = Test::Bench::AccelLifecycle::drive(mode => 'auth', kept => 1, way => 'replace', clients => 20, long => 5, seconds => 2);
+#     is $r->{errors}, 0;
+#
+# `run($bench)` prints a table of all of them. `drive` starts nginx without any way out (no error_page, so that a lost request is an error of the client) and
+# fcgi-stat-accel, loads nginx with short requests of kept client connections and with long downloads, and meanwhile replaces the accelerator
+# until the load ends.
+#
+# `mode`: `auth` (auth_request) or `accel` (X-Accel-Redirect). `kept`: nginx keeps its connections to the accelerator.
+# `way`: `replace`, the option --replace; `socket`, a new process on the same listening socket, then USR1 to the old one, as a
+# supervisor does it that holds the socket; `restart`, the old one gets TERM and ends, then the new one starts, as `systemctl restart` does it.
+#
+# The result: `requests`, `errors`, `restarts`, `kinds` of errors, `p99_ms`, and `before` and `after`: descriptors and MiB of nginx and of the accelerator when
+# all is quiet; `left`: processes and files that should be gone.
 use v5.36;
 use File::Temp ();
 use IO::Socket::INET ();

@@ -1,17 +1,9 @@
 package Test::Bench::Backends;
-
-=head1 NAME
-
-Test::Bench::Backends - files in memory: each way of accel-server from disk to socket
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints requests per second, CPU time and system calls per request for each backend and four
-sizes, and which is best. System calls are counted over all threads by strace in a run of their own, since
-being watched costs time; their number hardly depends on speed.
-
-=cut
-
+# Files in memory: each way of accel-server from disk to socket.
+#
+# `run($bench)` prints requests per second, CPU time and system calls per request for each backend and four
+# sizes, and which is best. System calls are counted over all threads by strace in a run of their own, since
+# being watched costs time; their number hardly depends on speed.
 use v5.36;
 use Test::Bench::Hot;
 

@@ -1,19 +1,11 @@
 package Test::Bench::Cold;
-
-=head1 NAME
-
-Test::Bench::Cold - slow disks: how long hot files wait beside cold ones, and how much of the disk is delivered
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints tables of what 50 clients of a hot file see beside cold clients, two tables of
-cold throughput, and the aims. The hot file is on a disk of its own; in the whole form also on the
-slow disk, where a server that opens it for each request has to wait each time. The hot clients are an open loop: their requests start by the clock, and
-latency counts from the scheduled start, so that a server which answers no request for a second cannot
-hide it.
-
-=cut
-
+# Slow disks: how long hot files wait beside cold ones, and how much of the disk is delivered.
+#
+# `run($bench)` prints tables of what 50 clients of a hot file see beside cold clients, two tables of
+# cold throughput, and the aims. The hot file is on a disk of its own; in the whole form also on the
+# slow disk, where a server that opens it for each request has to wait each time. The hot clients are an open loop: their requests start by the clock, and
+# latency counts from the scheduled start, so that a server which answers no request for a second cannot
+# hide it.
 use v5.36;
 use Time::HiRes qw(sleep);
 use Accel::Figures qw(medians spread);

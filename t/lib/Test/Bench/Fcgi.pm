@@ -1,19 +1,11 @@
 package Test::Bench::Fcgi;
-
-=head1 NAME
-
-Test::Bench::Fcgi - fcgi-stat-accel by itself, beside the same application written the textbook libfcgi way
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints: memory of 10,000 kept connections, whether 200 connections get all their answers, requests per second and
-CPU time beside t/bench/textbook.c, what becomes of that with more connections than threads, cold files.
-
-The textbook reads the start of each file it opens, 128 KiB; the files here have 1 kB, so that this costs it next to nothing.
-It gets as many kept connections as it has threads, since it cannot serve more.
-
-=cut
-
+# fcgi-stat-accel by itself, beside the same application written the textbook libfcgi way.
+#
+# `run($bench)` prints: memory of 10,000 kept connections, whether 200 connections get all their answers, requests per second and
+# CPU time beside t/bench/textbook.c, what becomes of that with more connections than threads, cold files.
+#
+# The textbook reads the start of each file it opens, 128 KiB; the files here have 1 kB, so that this costs it next to nothing.
+# It gets as many kept connections as it has threads, since it cannot serve more.
 use v5.36;
 use File::Temp ();
 use JSON::PP qw(decode_json);

@@ -1,18 +1,10 @@
 package Test::Bench::FirstByte;
-
-=head1 NAME
-
-Test::Bench::FirstByte - cold files of 10 MB: when the first byte comes, and how much is delivered
-
-=head1 DESCRIPTION
-
-C<run($bench)> measures nginx, nginx with C<aio threads>, and lighttpd, each alone and with fcgi-stat-accel in auth mode for each
-C<--warm>, beside 1 and 100 clients of cold 10 MB files, on 2 and on 16 spindles. Each cell has a disk and a server of its own, so no
-file is warm, and no name is asked for twice. The cold clients are cut off after C<seconds>. 50 clients of a hot file, which is exempt from
-the accelerator, are measured before and during that time.
-
-=cut
-
+# Cold files of 10 MB: when the first byte comes, and how much is delivered.
+#
+# `run($bench)` measures nginx, nginx with `aio threads`, and lighttpd, each alone and with fcgi-stat-accel in auth mode for each
+# `--warm`, beside 1 and 100 clients of cold 10 MB files, on 2 and on 16 spindles. Each cell has a disk and a server of its own, so no
+# file is warm, and no name is asked for twice. The cold clients are cut off after `seconds`. 50 clients of a hot file, which is exempt from
+# the accelerator, are measured before and during that time.
 use v5.36;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;

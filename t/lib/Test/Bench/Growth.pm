@@ -1,20 +1,12 @@
 package Test::Bench::Growth;
-
-=head1 NAME
-
-Test::Bench::Growth - what a request costs with ever more connections and ever more files
-
-=head1 DESCRIPTION
-
-C<run($bench)> measures accel-server, nginx and lighttpd in turn: a hot file for 1 to 10,000 kept connections, and 100 to 1,000,000
-names of 100 bytes, taken at random by 64 connections. Each server remembers at most 10,000 names, except C<accel-all>, which remembers all, and
-lighttpd, which remembers for a second or two. Failed requests have a column if there are any. C<stat-accel> is fcgi-stat-accel, asked for the same names. The names are hard links, 1000 of a
-file each, on a file system in memory where there is one.
-
-Opening the connections is measured apart and subtracted. C<--write DIR> writes F<growth-connections.svg>, F<growth-files.svg> and the tables as F<growth.md>.
-
-=cut
-
+# What a request costs with ever more connections and ever more files.
+#
+# `run($bench)` measures accel-server, nginx and lighttpd in turn: a hot file for 1 to 10,000 kept connections, and 100 to 1,000,000
+# names of 100 bytes, taken at random by 64 connections. Each server remembers at most 10,000 names, except `accel-all`, which remembers all, and
+# lighttpd, which remembers for a second or two. Failed requests have a column if there are any. `stat-accel` is fcgi-stat-accel, asked for the same names. The names are hard links, 1000 of a
+# file each, on a file system in memory where there is one.
+#
+# Opening the connections is measured apart and subtracted. `--write DIR` writes growth-connections.svg, growth-files.svg and the tables as growth.md.
 use v5.36;
 use File::Path qw(remove_tree);
 use File::Temp ();

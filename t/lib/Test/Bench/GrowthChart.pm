@@ -1,15 +1,7 @@
 package Test::Bench::GrowthChart;
-
-=head1 NAME
-
-Test::Bench::GrowthChart - the pictures of bench --growth
-
-=head1 DESCRIPTION
-
-C<draw($dir, $growth)> writes F<growth-connections.svg> and F<growth-files.svg>. Without gnuplot it says so and writes none.
-
-=cut
-
+# The pictures of bench --growth.
+#
+# `draw($dir, $growth)` writes growth-connections.svg and growth-files.svg. Without gnuplot it says so and writes none.
 use v5.36;
 use File::Temp ();
 use List::Util qw(max min);

@@ -1,21 +1,13 @@
 package Test::Bench::Hostile;
-
-=head1 NAME
-
-Test::Bench::Hostile - every attack at once against one server, and what a victim sees of it
-
-=head1 DESCRIPTION
-
-C<run($bench)> goes through cycles: the victim alone for a quarter of the time, beside all attacks for the rest. Reloads (USR1, with an
-include_shell in the configuration) and log rotations (mv and HUP) go on all the time. The victim asks for hot files and, at the same
-time, for cold ones on a slow disk.
-
-The bounds: the p99 of hot files beside the attacks is at most twice that of the same run alone. Cold look-ups take turns by client
-address, so with C<n> clients a victim's fair share of the time alone is C<n> times as long; its p99 is at most twice that. No wrong byte, no
-failed request, one process, descriptors, threads and memory as flat as a line, and a line in the access log for each reply.
-
-=cut
-
+# Every attack at once against one server, and what a victim sees of it.
+#
+# `run($bench)` goes through cycles: the victim alone for a quarter of the time, beside all attacks for the rest. Reloads (USR1, with an
+# include_shell in the configuration) and log rotations (mv and HUP) go on all the time. The victim asks for hot files and, at the same
+# time, for cold ones on a slow disk.
+#
+# The bounds: the p99 of hot files beside the attacks is at most twice that of the same run alone. Cold look-ups take turns by client
+# address, so with `n` clients a victim's fair share of the time alone is `n` times as long; its p99 is at most twice that. No wrong byte, no
+# failed request, one process, descriptors, threads and memory as flat as a line, and a line in the access log for each reply.
 use v5.36;
 use List::Util qw(max min sum0);
 use POSIX ();

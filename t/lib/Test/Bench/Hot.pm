@@ -1,19 +1,11 @@
 package Test::Bench::Hot;
-
-=head1 NAME
-
-Test::Bench::Hot - files in memory: accel-server beside other servers and a floor program
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints a table for each case and the aims. With C<--beside DIR> the accel-server of another build is one more
-row. The floor (t/bench/floor.c) receives and sends
-a prepared answer without looking at the request: what is left of a server when it costs nothing.
-
-A case with a C<crowd> measures its load beside other clients: those of the crowd ask for the same file all the time.
-
-=cut
-
+# Files in memory: accel-server beside other servers and a floor program.
+#
+# `run($bench)` prints a table for each case and the aims. With `--beside DIR` the accel-server of another build is one more
+# row. The floor (t/bench/floor.c) receives and sends
+# a prepared answer without looking at the request: what is left of a server when it costs nothing.
+#
+# A case with a `crowd` measures its load beside other clients: those of the crowd ask for the same file all the time.
 use v5.36;
 use HTTP::Tiny;
 use POSIX ();

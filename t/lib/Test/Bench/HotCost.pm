@@ -1,21 +1,13 @@
 package Test::Bench::HotCost;
-
-=head1 NAME
-
-Test::Bench::HotCost - what it costs to ask fcgi-stat-accel about a hot file, by each recipe of F<examples/>
-
-=head1 DESCRIPTION
-
-C<run($bench)> starts nginx and lighttpd with the files of F<examples/> (Test::Site), each without the lines that ask the
-accelerator (C<alone>), as the README says, and with each recipe. 100 clients ask for a file of 1 kB in memory. Only what would be
-measured instead of the question is changed: one worker, no access log, connections that are kept.
-
-The first table has CPU time of server and accelerator apart, per request, the difference to C<alone>, and how many questions came for
-each thousand requests. A first answer is compared with the file. The second table shows that a recipe still asks in time: latencies of
-50 clients of that file, alone and beside 20 clients of cold files of 100 kB on a slow disk. The hot file asks, too.
-
-=cut
-
+# What it costs to ask fcgi-stat-accel about a hot file, by each recipe of examples/.
+#
+# `run($bench)` starts nginx and lighttpd with the files of examples/ (Test::Site), each without the lines that ask the
+# accelerator (`alone`), as the README says, and with each recipe. 100 clients ask for a file of 1 kB in memory. Only what would be
+# measured instead of the question is changed: one worker, no access log, connections that are kept.
+#
+# The first table has CPU time of server and accelerator apart, per request, the difference to `alone`, and how many questions came for
+# each thousand requests. A first answer is compared with the file. The second table shows that a recipe still asks in time: latencies of
+# 50 clients of that file, alone and beside 20 clients of cold files of 100 kB on a slow disk. The hot file asks, too.
 use v5.36;
 use HTTP::Tiny;
 use Accel::Figures qw(medians spread);

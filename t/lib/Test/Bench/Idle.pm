@@ -1,16 +1,8 @@
 package Test::Bench::Idle;
-
-=head1 NAME
-
-Test::Bench::Idle - user memory for each of 10,000 idle keep-alive connections
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints the table. Apache is not asked: with as many threads as connections in use it
-closes what is idle.
-
-=cut
-
+# User memory for each of 10,000 idle keep-alive connections.
+#
+# `run($bench)` prints the table. Apache is not asked: with as many threads as connections in use it
+# closes what is idle.
 use v5.36;
 use POSIX ();
 use Time::HiRes qw(time sleep);

@@ -1,21 +1,13 @@
 package Test::Bench::Lifecycle;
-
-=head1 NAME
-
-Test::Bench::Lifecycle - reloads and binary upgrades under load: what is lost, what is cut, what stays behind
-
-=head1 DESCRIPTION
-
-C<run($bench)>: one accel-server, as a user starts it: a configuration, a pid file, a port. 200 clients go on all the time: 150 keep their
-connections, 50 make one for each request. Beside them downloads, which the server slows down, so that each runs across many reloads and upgrades.
-Each round is C<accel-server ctl reload>, a pause, C<accel-server ctl upgrade>, a pause. Then come as many reloads of the last process: a download
-runs across some 20 of them. All bodies prove their name and offset.
-
-The aims: no request lost, none cut, no wrong byte; memory and descriptors of the process that serves in the end as those of the first one, within
-2 MiB and a tenth; no process left but the server, its helper and the guardian of that.
-
-=cut
-
+# Reloads and binary upgrades under load: what is lost, what is cut, what stays behind.
+#
+# `run($bench)`: one accel-server, as a user starts it: a configuration, a pid file, a port. 200 clients go on all the time: 150 keep their
+# connections, 50 make one for each request. Beside them downloads, which the server slows down, so that each runs across many reloads and upgrades.
+# Each round is `accel-server ctl reload`, a pause, `accel-server ctl upgrade`, a pause. Then come as many reloads of the last process: a download
+# runs across some 20 of them. All bodies prove their name and offset.
+#
+# The aims: no request lost, none cut, no wrong byte; memory and descriptors of the process that serves in the end as those of the first one, within
+# 2 MiB and a tenth; no process left but the server, its helper and the guardian of that.
 use v5.36;
 use File::Path qw(make_path);
 use List::Util qw(max sum0);

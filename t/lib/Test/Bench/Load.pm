@@ -1,19 +1,11 @@
 package Test::Bench::Load;
-
-=head1 NAME
-
-Test::Bench::Load - accel-load beside wrk and h2load, on the same server
-
-=head1 DESCRIPTION
-
-C<run($bench)> starts one accel-server and asks it for files in memory with each load generator in turn, round after round. The table has
-the requests per second that each gets out of the server, and the CPU time that it needs for a request itself: that time is not there
-for the server on a small machine. The aims: within noise of the others, for no more CPU time.
-
-h2load gets a number of requests, not seconds: with a duration and large files it can hang in its end.
-
-=cut
-
+# accel-load beside wrk and h2load, on the same server.
+#
+# `run($bench)` starts one accel-server and asks it for files in memory with each load generator in turn, round after round. The table has
+# the requests per second that each gets out of the server, and the CPU time that it needs for a request itself: that time is not there
+# for the server on a small machine. The aims: within noise of the others, for no more CPU time.
+#
+# h2load gets a number of requests, not seconds: with a duration and large files it can hang in its end.
 use v5.36;
 use Test::Bench::Hot;
 use Time::HiRes ();

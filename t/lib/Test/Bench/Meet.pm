@@ -1,15 +1,7 @@
 package Test::Bench::Meet;
-
-=head1 NAME
-
-Test::Bench::Meet - seeds of Test::Meet that no test has run, for as long as there is time
-
-=head1 DESCRIPTION
-
-C<run($bench)> begins at a seed made of the clock, or at the seed of C<--case>. It prints each seed that fails, and at the end the pairs of features that met.
-
-=cut
-
+# Seeds of Test::Meet that no test has run, for as long as there is time.
+#
+# `run($bench)` begins at a seed made of the clock, or at the seed of `--case`. It prints each seed that fails, and at the end the pairs of features that met.
 use v5.36;
 use Test::Meet;
 use Time::HiRes qw(time);

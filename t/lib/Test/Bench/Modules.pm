@@ -1,20 +1,12 @@
 package Test::Bench::Modules;
-
-=head1 NAME
-
-Test::Bench::Modules - what everyday modules cost: rules that every request goes through, and compressed pages
-
-=head1 DESCRIPTION
-
-C<run($bench)> gives accel-server and lighttpd one and the same configuration with ten redirects, ten rewrites, five conditions and a
-rule of expire, and accel-server once more without it. Files of 1 kB are asked for under their own name, which no rule changes, and under
-one that the tenth rewrite changes. Then pages of 10 kB of text are asked for by clients that accept gzip: accel-server and lighttpd keep
-what they have compressed on disk, nginx compresses each reply, and once more finds a compressed file beside the page.
-
-The first reply of each server is compared with the file.
-
-=cut
-
+# What everyday modules cost: rules that every request goes through, and compressed pages.
+#
+# `run($bench)` gives accel-server and lighttpd one and the same configuration with ten redirects, ten rewrites, five conditions and a
+# rule of expire, and accel-server once more without it. Files of 1 kB are asked for under their own name, which no rule changes, and under
+# one that the tenth rewrite changes. Then pages of 10 kB of text are asked for by clients that accept gzip: accel-server and lighttpd keep
+# what they have compressed on disk, nginx compresses each reply, and once more finds a compressed file beside the page.
+#
+# The first reply of each server is compared with the file.
 use v5.36;
 use HTTP::Tiny;
 use IO::Compress::Gzip ();

@@ -1,21 +1,13 @@
 package Test::Bench::NgCache;
-
-=head1 NAME
-
-Test::Bench::NgCache - nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel
-
-=head1 DESCRIPTION
-
-C<run($bench)> lets nginx fill a cache with 10,000 objects of 100 kB (2,000 with C<--quick>) on the source of the slow disk, and then
-measures nginx and nginx with C<aio threads>, each as it is and with the accelerator, on the slow disk: what 50 clients of a
-hot object see beside 20 clients of cold ones, and how much of the disk 100 clients of cold objects get. Each measurement has a fresh mount and a
-fresh server, so each object is cold and nginx knows no key, as after a restart.
-
-The hot object is cached, too, in a second cache that is in memory, because each C<open()> on the slow disk would wait. It goes through the
-accelerator like all others.
-
-=cut
-
+# nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel.
+#
+# `run($bench)` lets nginx fill a cache with 10,000 objects of 100 kB (2,000 with `--quick`) on the source of the slow disk, and then
+# measures nginx and nginx with `aio threads`, each as it is and with the accelerator, on the slow disk: what 50 clients of a
+# hot object see beside 20 clients of cold ones, and how much of the disk 100 clients of cold objects get. Each measurement has a fresh mount and a
+# fresh server, so each object is cold and nginx knows no key, as after a restart.
+#
+# The hot object is cached, too, in a second cache that is in memory, because each `open()` on the slow disk would wait. It goes through the
+# accelerator like all others.
 use v5.36;
 use List::Util qw(max min);
 use Accel::Figures qw(medians);

@@ -1,19 +1,11 @@
 package Test::Bench::Nodes;
-
-=head1 NAME
-
-Test::Bench::Nodes - several machines: what each node has in memory, what a lost, new or slow node costs
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints tables for 1, 2 and 4 nodes behind HAProxy (examples/scale), in network namespaces. Each node has 24 MB of memory for
-its program and its pages, and a disk of its own (t/slowfs) with two heads and 4 ms for each read. 960 files of 64 kB, 60 MB, are requested at random: too
-much for one node, enough for four. All nodes share two cores, so throughput does not grow by CPU here: it grows with memory and with disks.
-
-The tables are Markdown, as doc/scale.md has them. The full form takes some six minutes.
-
-=cut
-
+# Several machines: what each node has in memory, what a lost, new or slow node costs.
+#
+# `run($bench)` prints tables for 1, 2 and 4 nodes behind HAProxy (examples/scale), in network namespaces. Each node has 24 MB of memory for
+# its program and its pages, and a disk of its own (t/slowfs) with two heads and 4 ms for each read. 960 files of 64 kB, 60 MB, are requested at random: too
+# much for one node, enough for four. All nodes share two cores, so throughput does not grow by CPU here: it grows with memory and with disks.
+#
+# The tables are Markdown, as doc/scale.md has them. The full form takes some six minutes.
 use v5.36;
 use Accel::Util qw(program put);
 use Accel::Figures qw(median spread);

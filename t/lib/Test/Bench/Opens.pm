@@ -1,19 +1,11 @@
 package Test::Bench::Opens;
-
-=head1 NAME
-
-Test::Bench::Opens - file systems that ask again at each open: what the accelerator gives there, and what helps
-
-=head1 DESCRIPTION
-
-C<run($bench)> measures a hot file of 1 kB beside 16 clients of cold files of 100 kB on a slow disk whose open() takes 100 ms each time,
-as on NFS or FUSE far away: each web server alone, with fcgi-stat-accel, and with each remedy, one of which is an accel-server behind it
-(C<proxy>), which opens in threads. There are 64 spindles, so
-no request queues: only waiting counts. In case C<local> the hot file is on a local disk, in case C<same> on the slow one. C<no-open>
-is the same disk with a kernel that opens by itself. The hot file is exempt from the accelerator, as F<examples/> advise.
-
-=cut
-
+# File systems that ask again at each open: what the accelerator gives there, and what helps.
+#
+# `run($bench)` measures a hot file of 1 kB beside 16 clients of cold files of 100 kB on a slow disk whose open() takes 100 ms each time,
+# as on NFS or FUSE far away: each web server alone, with fcgi-stat-accel, and with each remedy, one of which is an accel-server behind it
+# (`proxy`), which opens in threads. There are 64 spindles, so
+# no request queues: only waiting counts. In case `local` the hot file is on a local disk, in case `same` on the slow one. `no-open`
+# is the same disk with a kernel that opens by itself. The hot file is exempt from the accelerator, as examples/ advise.
 use v5.36;
 use Time::HiRes qw(sleep);
 use Accel::Figures qw(medians);

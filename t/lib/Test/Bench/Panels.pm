@@ -1,20 +1,10 @@
 package Test::Bench::Panels;
-
-=head1 NAME
-
-Test::Bench::Panels - curves over the time of a long benchmark, one panel above the other
-
-=head1 SYNOPSIS
-
-    Test::Bench::Panels::draw($bench, 'soak', { title => 'memory', unit => 'MiB', series => [['RSS', [[0, 10], [5, 11]]]] }, ...);
-
-=head1 DESCRIPTION
-
-The first panel is printed as text. With B<--charts> DIR all of them are one picture, F<DIR/NAME.png>. C<log> gives a panel a logarithmic axis, C<bands> grey
-stripes: [ [from, to, name], ... ].
-
-=cut
-
+# Curves over the time of a long benchmark, one panel above the other.
+#
+#     Test::Bench::Panels::draw($bench, 'soak', { title => 'memory', unit => 'MiB', series => [['RSS', [[0, 10], [5, 11]]]] }, ...);
+#
+# The first panel is printed as text. With --charts DIR all of them are one picture, DIR/NAME.png. `log` gives a panel a logarithmic axis, `bands` grey
+# stripes: [ [from, to, name], ... ].
 use v5.36;
 use List::Util qw(max);
 use Accel::Util qw(find_program);

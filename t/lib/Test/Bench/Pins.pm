@@ -1,20 +1,12 @@
 package Test::Bench::Pins;
-
-=head1 NAME
-
-Test::Bench::Pins - memory is short: how often nginx and lighttpd meet pages that have left, with and without --pin of fcgi-stat-accel
-
-=head1 DESCRIPTION
-
-C<run($bench)> measures nginx and lighttpd alone, and behind fcgi-stat-accel with several values of C<--pin>, in the cells of
-L<Test::Bench::Pressure>: server and accelerator in one memory cgroup, 1000 files of 100 kB on ext4 on a slow disk, 20 clients that ask for
-them at random, and a hot file of another disk that goes past the accelerator. Each round measures all of them, one after the other.
-
-"The server read" is what the server's own processes read from the disk (F</proc/PID/io>), for each MB that was sent: 0 if the accelerator
-kept each promise. Names and inodes count, too.
-
-=cut
-
+# Memory is short: how often nginx and lighttpd meet pages that have left, with and without --pin of fcgi-stat-accel.
+#
+# `run($bench)` measures nginx and lighttpd alone, and behind fcgi-stat-accel with several values of `--pin`, in the cells of
+# Test::Bench::Pressure: server and accelerator in one memory cgroup, 1000 files of 100 kB on ext4 on a slow disk, 20 clients that ask for
+# them at random, and a hot file of another disk that goes past the accelerator. Each round measures all of them, one after the other.
+#
+# "The server read" is what the server's own processes read from the disk (/proc/PID/io), for each MB that was sent: 0 if the accelerator
+# kept each promise. Names and inodes count, too.
 use v5.36;
 use parent 'Test::Bench::Pressure';
 use Accel::Figures qw(spread);

@@ -1,33 +1,25 @@
 package Test::Bench::Pressure;
-
-=head1 NAME
-
-Test::Bench::Pressure - memory is short: what a hot file waits beside pages that come and go, and when the disk hangs
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints a table for each memory limit and state of the disk:
-
-    hot clients --> server in a memory cgroup --> hot file on the disk of this machine
-    cold clients ------^                    `---> ext4 on a loop device on slowfs, which is outside of the cgroup
-
-The limit is a share of the bytes of the cold files. The pages of the files, their names and the server's own memory count; the binary and its
-libraries count for those who used them first. The hot file is dropped from memory before each server starts, so its page is the server's, too.
-
-A cell has a disk, a cgroup and a server of its own: the hot clients alone; each cold file once; then the hot clients beside 20 clients that ask for cold files at
-random. On the disk that hangs it hangs from the beginning of this last part on. accel-server gives up a file after C<GIVES_UP> seconds there, and a
-cold client after some seconds more: a request that the client had to end counts as "not ended".
-
-Beside the figures of clients stands what the loop did, from the kernel (Test::Sleeps): the longest time that a loop slept, its longest system call, and
-the longest time that it could run and had no processor (what other programs on that core cost).
-Apache has no loop: each connection has a thread.
-
-Two cases are those of the claim that this benchmark was written for. C<thrash>: 48 MB for 1000 files of 100 kB, slow, then hung; while it
-still hangs the server is reloaded (accel-server) and stopped. C<leaving>: 150 hot files on a
-disk that is a FUSE mount, 1000 files of a healthy disk and a file of 20 bytes there; pages of the 150 files are dropped every 0.25 s, then the disk hangs.
-
-=cut
-
+# Memory is short: what a hot file waits beside pages that come and go, and when the disk hangs.
+#
+# `run($bench)` prints a table for each memory limit and state of the disk:
+#
+#     hot clients --> server in a memory cgroup --> hot file on the disk of this machine
+#     cold clients ------^                    `---> ext4 on a loop device on slowfs, which is outside of the cgroup
+#
+# The limit is a share of the bytes of the cold files. The pages of the files, their names and the server's own memory count; the binary and its
+# libraries count for those who used them first. The hot file is dropped from memory before each server starts, so its page is the server's, too.
+#
+# A cell has a disk, a cgroup and a server of its own: the hot clients alone; each cold file once; then the hot clients beside 20 clients that ask for cold files at
+# random. On the disk that hangs it hangs from the beginning of this last part on. accel-server gives up a file after `GIVES_UP` seconds there, and a
+# cold client after some seconds more: a request that the client had to end counts as "not ended".
+#
+# Beside the figures of clients stands what the loop did, from the kernel (Test::Sleeps): the longest time that a loop slept, its longest system call, and
+# the longest time that it could run and had no processor (what other programs on that core cost).
+# Apache has no loop: each connection has a thread.
+#
+# Two cases are those of the claim that this benchmark was written for. `thrash`: 48 MB for 1000 files of 100 kB, slow, then hung; while it
+# still hangs the server is reloaded (accel-server) and stopped. `leaving`: 150 hot files on a
+# disk that is a FUSE mount, 1000 files of a healthy disk and a file of 20 bytes there; pages of the 150 files are dropped every 0.25 s, then the disk hangs.
 use v5.36;
 use Accel::Bench::Storage::Real ();
 use Accel::Figures qw(median);

@@ -1,17 +1,9 @@
 package Test::Bench::Proxy;
-
-=head1 NAME
-
-Test::Bench::Proxy - requests that an application answers: accel-server beside nginx, HAProxy and lighttpd
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints a table for each case and the aims. The application is t/bench/responder.c, on the core of the load
-generator; its CPU time is not counted. Servers are compared by requests per second of their CPU time, because the load
-generator and the application share the other core.
-
-=cut
-
+# Requests that an application answers: accel-server beside nginx, HAProxy and lighttpd.
+#
+# `run($bench)` prints a table for each case and the aims. The application is t/bench/responder.c, on the core of the load
+# generator; its CPU time is not counted. Servers are compared by requests per second of their CPU time, because the load
+# generator and the application share the other core.
 use v5.36;
 use Accel::Figures qw(median);
 use Test::Bench::Hot;

@@ -1,19 +1,11 @@
 package Test::Bench::Soak;
-
-=head1 NAME
-
-Test::Bench::Soak - everything at once for twenty minutes: what is lost, what grows, what is explained, which alert fires
-
-=head1 DESCRIPTION
-
-C<run($bench)>: clients of Test::Soak::World go on all the time. Beside them, all the time: reloads, binary upgrades, log rotation, cold files that are
-cold again, clients that leave in the middle. One after the other, each for a while: the faults below. Only the clients of a fault may see an error.
-
-The bounds: no wrong byte, no failed request of a healthy client, memory and descriptors as flat as a line, one log line at least for each kind of
-error, and each alert by the fault that it names, and silent in the rest.
-
-=cut
-
+# Everything at once for twenty minutes: what is lost, what grows, what is explained, which alert fires.
+#
+# `run($bench)`: clients of Test::Soak::World go on all the time. Beside them, all the time: reloads, binary upgrades, log rotation, cold files that are
+# cold again, clients that leave in the middle. One after the other, each for a while: the faults below. Only the clients of a fault may see an error.
+#
+# The bounds: no wrong byte, no failed request of a healthy client, memory and descriptors as flat as a line, one log line at least for each kind of
+# error, and each alert by the fault that it names, and silent in the rest.
 use v5.36;
 use List::Util qw(max min sum0);
 use Time::HiRes qw(time sleep);

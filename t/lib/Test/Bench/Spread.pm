@@ -1,22 +1,14 @@
 package Test::Bench::Spread;
-
-=head1 NAME
-
-Test::Bench::Spread - kept connections by worker, and what a connection of one request costs
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints two tables.
-
-The first: 400 kept connections to 4 workers, by accel-server, nginx, and nginx with C<reuseport>. Each figure is the busiest worker
-in terms of the mean, so 1 is even. The connections are opened at once, or one after the other, each with one request. Then the first 200
-leave. C<p99> is the time from connect(2) to the whole first answer, one after the other.
-
-The second: a new connection for each request. Two programs that only compute have two thirds of the server's core, so the load generator is
-not the limit: its core has time left. (With one such program the generator used 98 % of its core, with accel-server.) C<CPU us> is what the server needs for a connection, C<calls> its system calls (strace, in a run apart).
-
-=cut
-
+# Kept connections by worker, and what a connection of one request costs.
+#
+# `run($bench)` prints two tables.
+#
+# The first: 400 kept connections to 4 workers, by accel-server, nginx, and nginx with `reuseport`. Each figure is the busiest worker
+# in terms of the mean, so 1 is even. The connections are opened at once, or one after the other, each with one request. Then the first 200
+# leave. `p99` is the time from connect(2) to the whole first answer, one after the other.
+#
+# The second: a new connection for each request. Two programs that only compute have two thirds of the server's core, so the load generator is
+# not the limit: its core has time left. (With one such program the generator used 98 % of its core, with accel-server.) `CPU us` is what the server needs for a connection, `calls` its system calls (strace, in a run apart).
 use v5.36;
 use List::Util qw(max sum0);
 use Time::HiRes qw(sleep time);

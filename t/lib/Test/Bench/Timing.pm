@@ -1,17 +1,9 @@
 package Test::Bench::Timing;
-
-=head1 NAME
-
-Test::Bench::Timing - two error logs for charts: hot clients beside cold ones, with and without stat threads
-
-=head1 DESCRIPTION
-
-C<run($bench)> writes into the directory of C<--charts>: F<before.log> of an accel-server that opens files in its loop, F<after.log> of one with its
-defaults, and F<before.lanes> and F<after.lanes>, what disk and processors did meanwhile. The slow disk is ext4 on two spindles, so that the kernel counts its
-work; without a loop device it is slowfs. 20 clients ask for cold files of 100 kB, 5 for a hot one.
-
-=cut
-
+# Two error logs for charts: hot clients beside cold ones, with and without stat threads.
+#
+# `run($bench)` writes into the directory of `--charts`: before.log of an accel-server that opens files in its loop, after.log of one with its
+# defaults, and before.lanes and after.lanes, what disk and processors did meanwhile. The slow disk is ext4 on two spindles, so that the kernel counts its
+# work; without a loop device it is slowfs. 20 clients ask for cold files of 100 kB, 5 for a hot one.
 use v5.36;
 use Accel::Bench::Rig ();
 use Accel::Util qw(program put slurp);

@@ -1,19 +1,11 @@
 package Test::Bench::Tune;
-
-=head1 NAME
-
-Test::Bench::Tune - what accel-tune finds in a fifth of the time of a full sweep
-
-=head1 DESCRIPTION
-
-A full sweep measures each combination of stat threads, read threads and backend, in interleaved rounds. Then the search gets a fifth of the time
-that the sweep took. The throughput of the setting that the search names, as the sweep measured it, is compared with the best of the sweep.
-
-The files are 100 kB and 1 MB. Small files are read by stat threads alone, so both pools count. The server has one thread of each kind before,
-so that there is something to find.
-
-=cut
-
+# What accel-tune finds in a fifth of the time of a full sweep.
+#
+# A full sweep measures each combination of stat threads, read threads and backend, in interleaved rounds. Then the search gets a fifth of the time
+# that the sweep took. The throughput of the setting that the search names, as the sweep measured it, is compared with the best of the sweep.
+#
+# The files are 100 kB and 1 MB. Small files are read by stat threads alone, so both pools count. The server has one thread of each kind before,
+# so that there is something to find.
 use v5.36;
 use Accel::SlowImage      ();
 use Accel::Slowfs         ();

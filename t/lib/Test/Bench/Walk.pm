@@ -1,18 +1,10 @@
 package Test::Bench::Walk;
-
-=head1 NAME
-
-Test::Bench::Walk - accel-warm over 100,000 files beside find, xargs stat and a shell loop
-
-=head1 DESCRIPTION
-
-C<run($bench)> prints the table. The tree: 1000 directories with 100 names each, hard links to one file of 2 kB a
-directory; on the slow disk (t/slowfs, 16 spindles) each name is cold by itself. What does one thing after the other walks
-a part of the tree there, since all of it would take minutes; files per second is what is compared. C<find -type f> gets types
-with the names and looks no file up: it makes nothing warm, and shows what reading the directories costs.
-
-=cut
-
+# accel-warm over 100,000 files beside find, xargs stat and a shell loop.
+#
+# `run($bench)` prints the table. The tree: 1000 directories with 100 names each, hard links to one file of 2 kB a
+# directory; on the slow disk (t/slowfs, 16 spindles) each name is cold by itself. What does one thing after the other walks
+# a part of the tree there, since all of it would take minutes; files per second is what is compared. `find -type f` gets types
+# with the names and looks no file up: it makes nothing warm, and shows what reading the directories costs.
 use v5.36;
 use JSON::PP ();
 use Accel::Figures qw(median);

@@ -1,23 +1,13 @@
 package Test::Demo::Chart;
-
-=head1 NAME
-
-Test::Demo::Chart - what Test::Demo measured, as a table, as bars of text, as a PNG and as a page
-
-=head1 SYNOPSIS
-
-    print Test::Demo::Chart::table($rows);
-    print Test::Demo::Chart::bars($rows, width => 80, colour => 1, unicode => 1);
-    Test::Demo::Chart::png($rows, 'build/demo/demo.png') // die;
-    print {$fh} Test::Demo::Chart::page($rows, title => ..., story => [...], lines => { nginx => [...] });
-
-=head1 DESCRIPTION
-
-Latencies are on a scale of powers of ten, from a tenth of a millisecond: before and after are a factor of a hundred and more
-apart, and both have to be seen. What is written beside a bar is the figure itself.
-
-=cut
-
+# What Test::Demo measured, as a table, as bars of text, as a PNG and as a page.
+#
+#     print Test::Demo::Chart::table($rows);
+#     print Test::Demo::Chart::bars($rows, width => 80, colour => 1, unicode => 1);
+#     Test::Demo::Chart::png($rows, 'build/demo/demo.png') // die;
+#     print {$fh} Test::Demo::Chart::page($rows, title => ..., story => [...], lines => { nginx => [...] });
+#
+# Latencies are on a scale of powers of ten, from a tenth of a millisecond: before and after are a factor of a hundred and more
+# apart, and both have to be seen. What is written beside a bar is the figure itself.
 use v5.36;
 use List::Util qw(max min uniq);
 use POSIX      ();

@@ -1,27 +1,17 @@
 package Test::Drill::Applications;
-
-=head1 NAME
-
-Test::Drill::Applications - applications that fail, behind accel-server, nginx and HAProxy: what clients get, and what tells
-
-=head1 SYNOPSIS
-
-    my $drill = Test::Drill::Applications->new(servers => ['accel'], protocols => ['http'], kinds => ['silent'], seconds => 10, rate => 2);
-    $drill->run;
-    print $drill->table;
-    my $cell = $drill->cell('accel', 'http', 'silent', backends => 2, checks => 1);    # { asked, good, longest_s, tells }
-
-=head1 DESCRIPTION
-
-A cell is a kind of failure, a protocol, one or two backends (the second one is well), with or without checks. Each cell has applications,
-a URL and a block of its own; all cells of a server run at the same time, a request each 1/rate seconds. A request is good if the whole
-answer came. Servers have their usual settings; deadlines are a second for all of them, and checks come each second. nginx has no checks.
-
-C<tells>: for accel-server the first alert of examples/prometheus whose condition the metrics of the run have; for HAProxy
-"DOWN" if the statistics had a server in that state, "counters" if they count errors; for nginx "log" if the error log has lines of the URL.
-
-=cut
-
+# Applications that fail, behind accel-server, nginx and HAProxy: what clients get, and what tells.
+#
+#     my $drill = Test::Drill::Applications->new(servers => ['accel'], protocols => ['http'], kinds => ['silent'], seconds => 10, rate => 2);
+#     $drill->run;
+#     print $drill->table;
+#     my $cell = $drill->cell('accel', 'http', 'silent', backends => 2, checks => 1);    # { asked, good, longest_s, tells }
+#
+# A cell is a kind of failure, a protocol, one or two backends (the second one is well), with or without checks. Each cell has applications,
+# a URL and a block of its own; all cells of a server run at the same time, a request each 1/rate seconds. A request is good if the whole
+# answer came. Servers have their usual settings; deadlines are a second for all of them, and checks come each second. nginx has no checks.
+#
+# `tells`: for accel-server the first alert of examples/prometheus whose condition the metrics of the run have; for HAProxy
+# "DOWN" if the statistics had a server in that state, "counters" if they count errors; for nginx "log" if the error log has lines of the URL.
 use v5.36;
 use Errno ();
 use File::Temp ();

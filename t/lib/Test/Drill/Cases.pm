@@ -1,22 +1,14 @@
 package Test::Drill::Cases;
-
-=head1 NAME
-
-Test::Drill::Cases - what a hostile application does, and what its client must get
-
-=head1 DESCRIPTION
-
-C<all($protocol)> returns hashes: C<name>; C<want>, a status, "cut" or a list of both; C<do>, called with the codec (L<Test::Wire>) and the
-request, returns what is sent: strings, and C<[drip =E<gt> bytes]> one byte at a time, C<[flood =E<gt> bytes]> without end, C<['close']>,
-C<['reset']>, C<['half']> closes one direction, C<['wait']> keeps silent.
-
-C<text> is the body of the reply; C<method>, C<body> and C<fields> change the request; C<early>: the application does not wait for the body;
-C<block> is the application: C<silent> and C<quiet> have a short deadline.  Where the client gets a head and then a cut, C<silent> becomes
-C<stalls>: only the deadline between bytes is short there, as a slow machine may need long for the head.  A request with a body
-cannot be repeated, so those that must not meet a kept socket which another case closes have pools of their own: C<quiet>, C<uploads>.
-
-=cut
-
+# What a hostile application does, and what its client must get.
+#
+# `all($protocol)` returns hashes: `name`; `want`, a status, "cut" or a list of both; `do`, called with the codec (Test::Wire) and the
+# request, returns what is sent: strings, and `[drip => bytes]` one byte at a time, `[flood => bytes]` without end, `['close']`,
+# `['reset']`, `['half']` closes one direction, `['wait']` keeps silent.
+#
+# `text` is the body of the reply; `method`, `body` and `fields` change the request; `early`: the application does not wait for the body;
+# `block` is the application: `silent` and `quiet` have a short deadline.  Where the client gets a head and then a cut, `silent` becomes
+# `stalls`: only the deadline between bytes is short there, as a slow machine may need long for the head.  A request with a body
+# cannot be repeated, so those that must not meet a kept socket which another case closes have pools of their own: `quiet`, `uploads`.
 use v5.36;
 use Test::Fcgi::Codec qw(record stream end_request T_BEGIN T_STDIN T_STDOUT T_STDERR T_END T_GET_VALUES T_UNKNOWN_TYPE);
 

@@ -1,16 +1,8 @@
 package Test::Fcgi::Codec;
-
-=head1 NAME
-
-Test::Fcgi::Codec - FastCGI records as bytes, valid or not
-
-=head1 SYNOPSIS
-
-    $sock->send(begin(1, keep => 1) . params(1, A => 'b') . record(T_STDIN, 1, ''));
-    for (parse_records(\$buf)) { my ($type, $id, $content) = @$_; ... }
-
-=cut
-
+# FastCGI records as bytes, valid or not.
+#
+#     $sock->send(begin(1, keep => 1) . params(1, A => 'b') . record(T_STDIN, 1, ''));
+#     for (parse_records(\$buf)) { my ($type, $id, $content) = @$_; ... }
 use v5.36;
 use Exporter 'import';
 

@@ -1,23 +1,13 @@
 package Test::Meet::Apps;
-
-=head1 NAME
-
-Test::Meet::Apps - one process that is an application and an authorizer of every protocol
-
-=head1 SYNOPSIS
-
-    my $apps = Test::Meet::Apps->start($dir);           # listens on $dir/PROTOCOL.sock and $dir/auth-PROTOCOL.sock
-    put("$dir/www/app.cgi", Test::Meet::Apps::program("$dir/journal"));
-
-=head1 DESCRIPTION
-
-The query says what to do: C<a>, the action; C<h>, a word that tells the hops of a request apart; C<p>, bytes of padding; C<s>, a status;
-C<x> and C<v>, name and value of a control header. The field X-Id names the request. A reply says what arrived: "ID HOP METHOD LENGTH
-DIGEST". The same goes to the file F<journal>, after it "whole", or "part" if the connection ended before the body did. An authorizer
-does what the field X-Auth says.
-
-=cut
-
+# One process that is an application and an authorizer of every protocol.
+#
+#     my $apps = Test::Meet::Apps->start($dir);           # listens on $dir/PROTOCOL.sock and $dir/auth-PROTOCOL.sock
+#     put("$dir/www/app.cgi", Test::Meet::Apps::program("$dir/journal"));
+#
+# The query says what to do: `a`, the action; `h`, a word that tells the hops of a request apart; `p`, bytes of padding; `s`, a status;
+# `x` and `v`, name and value of a control header. The field X-Id names the request. A reply says what arrived: "ID HOP METHOD LENGTH
+# DIGEST". The same goes to the file journal, after it "whole", or "part" if the connection ended before the body did. An authorizer
+# does what the field X-Auth says.
 use v5.36;
 use Digest::MD5 qw(md5_hex);
 use IO::Select ();

@@ -1,23 +1,13 @@
 package Test::Meet::Client;
-
-=head1 NAME
-
-Test::Meet::Client - connections with trains of requests, all driven by one loop
-
-=head1 SYNOPSIS
-
-    my $c = Test::Meet::Client->new($port, from => '127.0.0.66', train => \@requests, out => \@pieces, %fate);
-    my $stuck = Test::Meet::Client::drive(20, $c, ...);         # 1: nobody got a byte for 20 seconds
-    $c->{replies};      # [{ status, head, body, cut, requests => how many had been answered, interim }]
-
-=head1 DESCRIPTION
-
-A piece of C<out> is { bytes, pause (seconds before it), gate (the reply that must be there: its number), or start (interim or final, of that reply) }.
-Fates: C<leave_out>, C<leave_in> (bytes sent or received, then the client closes), C<reset> (... with RST), C<half> (it shuts its side down when all is
-sent), C<slow> (bytes a read).
-
-=cut
-
+# Connections with trains of requests, all driven by one loop.
+#
+#     my $c = Test::Meet::Client->new($port, from => '127.0.0.66', train => \@requests, out => \@pieces, %fate);
+#     my $stuck = Test::Meet::Client::drive(20, $c, ...);         # 1: nobody got a byte for 20 seconds
+#     $c->{replies};      # [{ status, head, body, cut, requests => how many had been answered, interim }]
+#
+# A piece of `out` is { bytes, pause (seconds before it), gate (the reply that must be there: its number), or start (interim or final, of that reply) }.
+# Fates: `leave_out`, `leave_in` (bytes sent or received, then the client closes), `reset` (... with RST), `half` (it shuts its side down when all is
+# sent), `slow` (bytes a read).
 use v5.36;
 use IO::Socket::INET ();
 use Socket qw(inet_aton INADDR_LOOPBACK IPPROTO_TCP MSG_NOSIGNAL SOL_SOCKET SO_LINGER SO_RCVBUF TCP_NODELAY pack_sockaddr_in);

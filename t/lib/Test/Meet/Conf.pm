@@ -1,21 +1,11 @@
 package Test::Meet::Conf;
-
-=head1 NAME
-
-Test::Meet::Conf - a random configuration of accel-server
-
-=head1 SYNOPSIS
-
-    my $conf = Test::Meet::Conf->new($dice, $dir);      # the sockets of Test::Meet::Apps are in $dir, files in $dir/www
-    Test::Server->start(dir => "$dir/www", conf => $conf->{text});
-
-=head1 DESCRIPTION
-
-C</PROTOCOL/> is an application, C</x.cgi> a program, C</files/> and C</cold/> are files. What begins with C</auth> is asked for first.
-C</rw> in front of a path is rewritten away. C<facts> are the features, for the table of pairs.
-
-=cut
-
+# A random configuration of accel-server.
+#
+#     my $conf = Test::Meet::Conf->new($dice, $dir);      # the sockets of Test::Meet::Apps are in $dir, files in $dir/www
+#     Test::Server->start(dir => "$dir/www", conf => $conf->{text});
+#
+# `/PROTOCOL/` is an application, `/x.cgi` a program, `/files/` and `/cold/` are files. What begins with `/auth` is asked for first.
+# `/rw` in front of a path is rewritten away. `facts` are the features, for the table of pairs.
 use v5.36;
 use Test::Server ();
 use Test::Wire ();

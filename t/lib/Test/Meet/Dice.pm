@@ -1,11 +1,5 @@
 package Test::Meet::Dice;
-
-=head1 NAME
-
-Test::Meet::Dice - chance that is the same for a seed on every machine
-
-=cut
-
+# Chance that is the same for a seed on every machine.
 use v5.36;
 
 # splitmix64 spreads the seed, so that neighbours have nothing in common.

@@ -1,24 +1,14 @@
 package Test::Meet::Model;
-
-=head1 NAME
-
-Test::Meet::Model - random requests, and what must come of each
-
-=head1 SYNOPSIS
-
-    my $model = Test::Meet::Model->new($conf, $dir);
-    my $q = $model->request($dice, 's7.1.1');   # { id, method, pieces, facts, want, ... }
-    my @wrong = $model->judge($client);
-    my @late = $model->journal($line);          # what an application says it got
-
-=head1 DESCRIPTION
-
-C<want> lists what may come: [status, text or pattern]. C<cut>: the reply may end early, or may not come. C<close>: the connection may end after
-it. C<dead>: nothing may be answered after it. Only what is certain is judged: a client that leaves is owed nothing, and once a time-out could
-have passed, a refusal is honest.
-
-=cut
-
+# Random requests, and what must come of each.
+#
+#     my $model = Test::Meet::Model->new($conf, $dir);
+#     my $q = $model->request($dice, 's7.1.1');   # { id, method, pieces, facts, want, ... }
+#     my @wrong = $model->judge($client);
+#     my @late = $model->journal($line);          # what an application says it got
+#
+# `want` lists what may come: [status, text or pattern]. `cut`: the reply may end early, or may not come. `close`: the connection may end after
+# it. `dead`: nothing may be answered after it. Only what is certain is judged: a client that leaves is owed nothing, and once a time-out could
+# have passed, a refusal is honest.
 use v5.36;
 use Digest::MD5 qw(md5_hex);
 use Test::Meet::Conf ();

@@ -1,24 +1,14 @@
 package Test::Prometheus::Dashboard;
-
-=head1 NAME
-
-Test::Prometheus::Dashboard - a dashboard of Grafana, checked, asked and drawn without Grafana
-
-=head1 SYNOPSIS
-
-    my $board = Test::Prometheus::Dashboard->read('examples/prometheus/dashboard.json');
-    is_deeply [$board->problems], [], 'its structure';
-    $board->ask($prom, $from, $to);                 # runs all queries of all panels
-    is_deeply [$board->empty], [], 'each query has an answer';
-    Test::Prometheus::Picture::draw($board, 'dashboard.png');
-
-=head1 DESCRIPTION
-
-C<ask> replaces the variables: all jobs, all instances, and C<range> (2 s) for C<$__rate_interval>. It dies when Prometheus
-refuses a query. C<problems> compares with what Grafana documents as its JSON model, and with what this dashboard is to be.
-
-=cut
-
+# A dashboard of Grafana, checked, asked and drawn without Grafana.
+#
+#     my $board = Test::Prometheus::Dashboard->read('examples/prometheus/dashboard.json');
+#     is_deeply [$board->problems], [], 'its structure';
+#     $board->ask($prom, $from, $to);                 # runs all queries of all panels
+#     is_deeply [$board->empty], [], 'each query has an answer';
+#     Test::Prometheus::Picture::draw($board, 'dashboard.png');
+#
+# `ask` replaces the variables: all jobs, all instances, and `range` (2 s) for `$__rate_interval`. It dies when Prometheus
+# refuses a query. `problems` compares with what Grafana documents as its JSON model, and with what this dashboard is to be.
 use v5.36;
 use utf8;
 use JSON::PP   ();

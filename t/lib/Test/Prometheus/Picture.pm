@@ -1,22 +1,12 @@
 package Test::Prometheus::Picture;
-
-=head1 NAME
-
-Test::Prometheus::Picture - the answers to the queries of a dashboard, as one picture
-
-=head1 SYNOPSIS
-
-    my $board = Test::Prometheus::Dashboard->read('examples/prometheus/dashboard.json');
-    $board->ask($prom, $from, $to);
-    Test::Prometheus::Picture::draw($board, 'dashboard.png', first => 1) or die 'gnuplot failed';
-
-=head1 DESCRIPTION
-
-gnuplot draws each panel where gridPos puts it, with its title, unit, stacks, thresholds and legend. With C<first> only the
-first line of panels of each row is drawn. The fonts and colours are near to those of Grafana, not the same.
-
-=cut
-
+# The answers to the queries of a dashboard, as one picture.
+#
+#     my $board = Test::Prometheus::Dashboard->read('examples/prometheus/dashboard.json');
+#     $board->ask($prom, $from, $to);
+#     Test::Prometheus::Picture::draw($board, 'dashboard.png', first => 1) or die 'gnuplot failed';
+#
+# gnuplot draws each panel where gridPos puts it, with its title, unit, stacks, thresholds and legend. With `first` only the
+# first line of panels of each row is drawn. The fonts and colours are near to those of Grafana, not the same.
 use v5.36;
 use utf8;
 use File::Temp ();

@@ -1,15 +1,7 @@
 package Test::Results::Charts;
-
-=head1 NAME
-
-Test::Results::Charts - the charts of doc/RESULTS.md and doc/tuning.md, drawn by accel-graph
-
-=head1 SYNOPSIS
-
-    Test::Results::Charts::draw('build/results', 'doc/img');
-
-=cut
-
+# The charts of doc/RESULTS.md and doc/tuning.md, drawn by accel-graph.
+#
+#     Test::Results::Charts::draw('build/results', 'doc/img');
 use v5.36;
 use Carp       qw(croak);
 use File::Path qw(make_path);

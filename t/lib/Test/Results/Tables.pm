@@ -1,21 +1,11 @@
 package Test::Results::Tables;
-
-=head1 NAME
-
-Test::Results::Tables - figures of scripts/bench as tables in Markdown
-
-=head1 SYNOPSIS
-
-    my $block = Test::Results::Tables->blocks({ hot => $figures_of_bench_hot, ... });
-    print $block->{hot};
-
-=head1 DESCRIPTION
-
-A block needs figures of one step or of several. It is left out when they are missing. Numbers have three digits: no figure
-here repeats better than that.
-
-=cut
-
+# Figures of scripts/bench as tables in Markdown.
+#
+#     my $block = Test::Results::Tables->blocks({ hot => $figures_of_bench_hot, ... });
+#     print $block->{hot};
+#
+# A block needs figures of one step or of several. It is left out when they are missing. Numbers have three digits: no figure
+# here repeats better than that.
 use v5.36;
 use POSIX qw(floor);
 

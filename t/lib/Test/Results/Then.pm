@@ -1,20 +1,10 @@
 package Test::Results::Then;
-
-=head1 NAME
-
-Test::Results::Then - figures of accel-bench as tables in Markdown, beside those of 2007
-
-=head1 SYNOPSIS
-
-    my $block = Test::Results::Then->blocks({ '2007-hot' => $json_of_accel_bench, ... });
-
-=head1 DESCRIPTION
-
-A block for each scenario, with all its tables. Columns are those of C<accel-bench>; what 2007 has of them stands after the figure of today. Rows of 2007
-that no program of today can stand for have only that.
-
-=cut
-
+# Figures of accel-bench as tables in Markdown, beside those of 2007.
+#
+#     my $block = Test::Results::Then->blocks({ '2007-hot' => $json_of_accel_bench, ... });
+#
+# A block for each scenario, with all its tables. Columns are those of `accel-bench`; what 2007 has of them stands after the figure of today. Rows of 2007
+# that no program of today can stand for have only that.
 use v5.36;
 use Accel::Bench::Table   ();
 use Test::Results::Tables ();

@@ -1,23 +1,13 @@
 package Test::Soak::Stream;
-
-=head1 NAME
-
-Test::Soak::Stream - clients of one kind that go on for ever, in slices with a report each
-
-=head1 SYNOPSIS
-
-    my $hot = Test::Soak::Stream->new(name => 'hot', seconds => 10, rate => 300, args => [ '-c', 20, '--urls', $list, $url ]);
-    $hot->poll;                 # starts, collects reports, starts again
-    my $sum = $hot->sum;        # { requests, answered, errors => { reset => 0, ... }, status => { 200 => N }, p99 => [ ... ] }
-    $hot->end;
-
-=head1 DESCRIPTION
-
-Each slice is a run of accel-load: C<rate> requests a second by the clock for C<seconds>, or C<requests> as fast as they are answered,
-or as many as go into C<seconds>. Reports are added up.
-
-=cut
-
+# Clients of one kind that go on for ever, in slices with a report each.
+#
+#     my $hot = Test::Soak::Stream->new(name => 'hot', seconds => 10, rate => 300, args => [ '-c', 20, '--urls', $list, $url ]);
+#     $hot->poll;                 # starts, collects reports, starts again
+#     my $sum = $hot->sum;        # { requests, answered, errors => { reset => 0, ... }, status => { 200 => N }, p99 => [ ... ] }
+#     $hot->end;
+#
+# Each slice is a run of accel-load: `rate` requests a second by the clock for `seconds`, or `requests` as fast as they are answered,
+# or as many as go into `seconds`. Reports are added up.
 use v5.36;
 use JSON::PP ();
 use POSIX ();

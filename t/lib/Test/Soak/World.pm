@@ -1,31 +1,21 @@
 package Test::Soak::World;
-
-=head1 NAME
-
-Test::Soak::World - an accel-server in production: files, slow disks, applications, logs on a small disk
-
-=head1 SYNOPSIS
-
-    my $world = Test::Soak::World->new(cores => [qw(taskset -c 1)]);
-    $world->rotate;                             # mv and HUP, as logrotate does
-    $world->reload('bad');                      # with a mistake in a file that the configuration includes
-    $world->upgrade;                            # USR2; the pid changes
-    my %now = $world->sample;                   # memory, descriptors, threads, processes
-    $world->stop;
-
-=head1 DESCRIPTION
-
-    /hot/    pool of small files in memory           /app/     files that fcgi-stat-accel names
-    /cold/   pool on a slow disk with 8 spindles     /broken/  an application that answers 200 or 500, as $world->broken says
-    /hung/   on a disk that hangs by order             /busy/    on a disk that is too slow for its load
-    /long/   files of 8 MB, 512 kB a second each     /names/   1000 files, more than server.max-cached-files
-    /inside/ a second fcgi-stat-accel is asked       /outside/ the same, about files outside of its root
-
-All files of pools prove their name and offset (accel-pool). Logs and spool files are on a tmpfs of 24 MB; C<fill> and C<unfill> make it full.
-The server starts as a user starts it: a configuration file, a pid file, a port. C<spare> is a second, small server that may be stopped.
-
-=cut
-
+# An accel-server in production: files, slow disks, applications, logs on a small disk.
+#
+#     my $world = Test::Soak::World->new(cores => [qw(taskset -c 1)]);
+#     $world->rotate;                             # mv and HUP, as logrotate does
+#     $world->reload('bad');                      # with a mistake in a file that the configuration includes
+#     $world->upgrade;                            # USR2; the pid changes
+#     my %now = $world->sample;                   # memory, descriptors, threads, processes
+#     $world->stop;
+#
+#     /hot/    pool of small files in memory           /app/     files that fcgi-stat-accel names
+#     /cold/   pool on a slow disk with 8 spindles     /broken/  an application that answers 200 or 500, as $world->broken says
+#     /hung/   on a disk that hangs by order             /busy/    on a disk that is too slow for its load
+#     /long/   files of 8 MB, 512 kB a second each     /names/   1000 files, more than server.max-cached-files
+#     /inside/ a second fcgi-stat-accel is asked       /outside/ the same, about files outside of its root
+#
+# All files of pools prove their name and offset (accel-pool). Logs and spool files are on a tmpfs of 24 MB; `fill` and `unfill` make it full.
+# The server starts as a user starts it: a configuration file, a pid file, a port. `spare` is a second, small server that may be stopped.
 use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();
