@@ -18,7 +18,7 @@ sub do_none {
 	my ($status) = $p->{QUERY_STRING} =~ /^([0-9]{3})$/;
 	my $n = $p->{CONTENT_LENGTH} || 0;
 	my $body = '';
-	while (length $body < $n) { my $piece = Test::App::_piece(); last if $piece eq ''; $body .= $piece }
+	while (length $body < $n) { my $piece = Test::App::_piece($c); last if $piece eq ''; $body .= $piece }
 	Test::App::out($c, ($status ? "Status: $status\r\n" : '') . ($status && $status == 401 ? qq{WWW-Authenticate: Basic realm="a"\r\n} : '')
 			. "Content-Type: text/plain\r\n\r\n" . join ' ', map { $p->{$_} // '-' } qw(REQUEST_METHOD REQUEST_URI REDIRECT_URI REDIRECT_STATUS));
 	Test::App::end($c);

@@ -9,23 +9,20 @@ use v5.36;
 use JSON::PP ();
 use Test::Util ();
 
-sub start {
-	my ($class, $srv, $path, @args) = @_;
+sub start ($class, $srv, $path, @args) {
 	my $pid = open my $fh, '-|', Test::Util::program('accel-load'), '--json', @args, 'http://127.0.0.1:' . $srv->port . $path
 	    or die "accel-load: $!";
 	return bless { pid => $pid, fh => $fh }, $class;
 }
 
 # True once the report can be read.
-sub ended {
-	my ($self) = @_;
+sub ended ($self) {
 	my $bits = '';
 	vec($bits, fileno $self->{fh}, 1) = 1;
 	return select($bits, undef, undef, 0) > 0;
 }
 
-sub report {
-	my ($self) = @_;
+sub report ($self) {
 	my $fh = $self->{fh};
 	local $/;
 	my $text = <$fh> // '';
@@ -34,9 +31,9 @@ sub report {
 }
 
 # Ends it without a report.
-sub stop { my ($self) = @_; kill TERM => $self->{pid}; close $self->{fh}; return }
+sub stop ($self) { kill TERM => $self->{pid}; close $self->{fh}; return }
 
 # Runs it to its end.
-sub run { my $class = shift; return $class->start(@_)->report }
+sub run ($class, @load) { return $class->start(@load)->report }
 
 1;

@@ -17,8 +17,7 @@ use IO::Socket::UNIX ();
 use Test::Http ();
 use Test::Util ();
 
-sub new {
-	my ($class) = @_;
+sub new ($class) {
 	my $dir = File::Temp->newdir('accel-backend-XXXXXX', TMPDIR => 1);
 	my $listen = IO::Socket::UNIX->new(Local => "$dir/sock", Listen => 128) or die "listen: $!";
 	return bless { dir => $dir, listen => $listen }, $class;
@@ -26,7 +25,7 @@ sub new {
 
 sub socket { return "$_[0]{dir}/sock" }
 
-sub waits { my ($self, $seconds) = @_; return IO::Select->new($self->{listen})->can_read($seconds // 0) ? 1 : 0 }
+sub waits ($self, $seconds = 0) { return IO::Select->new($self->{listen})->can_read($seconds) ? 1 : 0 }
 
 sub accept ($self) {
 	return undef if !$self->waits(Test::Util::PATIENCE);

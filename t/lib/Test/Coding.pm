@@ -11,8 +11,7 @@ use IO::Uncompress::Inflate ();
 our @EXPORT_OK = qw(plain);
 
 # Dies if the bytes are malformed, or if others follow.
-sub plain {
-	my ($r) = @_;
+sub plain ($r) {
 	my $coding = $r->{header}{'content-encoding'} // return $r->{body};
 	my ($in, $out) = ($r->{body}, '');
 	if ($coding eq 'gzip') { IO::Uncompress::Gunzip::gunzip(\$in, \$out) or die "gzip\n" }

@@ -2,7 +2,7 @@ package Test::Demo;
 # One visitor of a hot page beside 16 visitors of cold files, without and with fcgi-stat-accel.
 #
 #     my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16], storage => 'slowfs');
-#     my $rows = $demo->run(sub { my ($done, $of, $doing) = @_; ... });
+#     my $rows = $demo->run(sub ($done, $of, $doing) { ... });
 #     # [{ server => 'nginx', spindles => 2, before => { p50 => 1.1, p99 => 9.8, worst => 20, mb => 4.6, ... }, after => ... }, ...]
 #
 #     16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read; or

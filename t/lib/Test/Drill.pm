@@ -52,16 +52,15 @@ sub _act ($c, $cases) {
 	return;
 }
 
-sub _has_work { my ($c) = @_; return length $c->{out} || @{ $c->{todo} } || $c->{answered} && !$c->{waits} }
+sub _has_work ($c) { return length $c->{out} || @{ $c->{todo} } || $c->{answered} && !$c->{waits} }
 
-sub _asked {
-	my ($c, $cases) = @_;
+sub _asked ($c, $cases) {
 	my $q = $c->{wire}->request or return;
 	my ($n) = $q->{target} =~ m{^/\w+/(\d+)};
 	my $case = defined $n ? $cases->[$n] : undef;
 	return if $c->{answered} || !($q->{whole} || $case && $case->{early});
 	$c->{answered} = 1;
-	my @do = $case ? $case->{do}->($c->{wire}, $q) : (_good($c->{wire}, $q));
+	my @do = $case ? $case->{do}->($c->{wire}) : (_good($c->{wire}, $q));
 	$c->{waits} = grep { ref && $_->[0] eq 'wait' } @do;
 	$c->{todo} = \@do;
 }
@@ -73,12 +72,11 @@ sub _good ($w, $q) {
 }
 
 # One loop for all connections.  {greets}: what is done to a connection before it sends anything.
-sub _application {
-	my ($protocol, $cases, @listen) = @_;
+sub _application ($protocol, $cases, @listen) {
 	my $select = IO::Select->new(map { $_->{sock} } @listen);
 	my %listens = map { fileno $_->{sock} => $_ } @listen;
 	my %conn;
-	my $drop = sub { my ($c) = @_; $select->remove($c->{sock}); delete $conn{ fileno $c->{sock} }; close $c->{sock} };
+	my $drop = sub ($c) { $select->remove($c->{sock}); delete $conn{ fileno $c->{sock} }; close $c->{sock} };
 	while (1) {
 		my $writes = IO::Select->new(map { $_->{sock} } grep { _has_work($_) } values %conn);
 		my ($can_read, $can_write) = IO::Select->select($select, $writes, undef, 60);
@@ -112,8 +110,7 @@ sub _application {
 }
 
 # Starts it: the process, and the address of each way to greet.
-sub start {
-	my ($protocol, $cases, @greets) = @_;
+sub start ($protocol, $cases, @greets) {
 	my @listen = map { { greets => $_, sock => IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) || die "listen: $!" } } @greets;
 	my $pid = fork // die "fork: $!";
 	if (!$pid) {
@@ -173,8 +170,7 @@ sub _backends ($srv) {
 	return @{ JSON::PP::decode_json($srv->fetch('/status?json')->{body})->{backends} };
 }
 
-sub run {
-	my ($protocol) = @_;
+sub run ($protocol) {
 	my $cases = [grep { !$ENV{DRILL} || $_->{name} =~ /$ENV{DRILL}/ } @{ Test::Drill::Cases::all($protocol) }];
 	my ($bad, $bad_at, $hangs_at, $greets_at, $resets_at) = start($protocol, $cases, [], [['close']], ["\0\n\r garbage" x 10], [['reset']]);
 	my ($good, $good_at) = start($protocol, [], []);

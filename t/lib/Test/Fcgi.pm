@@ -33,8 +33,7 @@ sub program { "$B/bin/fcgi-stat-accel" }
 
 # Runs it to its end.  Returns exit code (or 128 + signal), standard output and standard error.
 #   run({stdin => FILE, env => {...}}, @options)
-sub run {
-	my (@options) = @_;
+sub run (@options) {
 	my $how = ref $options[0] eq 'HASH' ? shift @options : {};
 	my $dir = File::Temp->newdir;
 	my $pid = fork // die "fork: $!";
@@ -52,8 +51,7 @@ sub run {
 }
 
 # Wait status of $pid, or undef when it still runs.
-sub finish {
-	my ($pid, $limit) = @_;
+sub finish ($pid, $limit = undef) {
 	my $status;
 	eventually(sub { waitpid($pid, WNOHANG) == $pid and ($status = $?, 1) }, $limit);
 	delete $running{$pid} if defined $status;
@@ -71,8 +69,7 @@ sub finish {
 #   filter  'kill' or 'EPERM': under the system calls that its unit allows, see Test::UnitFilter
 #   passed  this listening socket becomes descriptor 3, with LISTEN_FDS
 #   nowait  returns before the application answers
-sub start {
-	my ($class, @options) = @_;
+sub start ($class, @options) {
 	my $how = ref $options[0] eq 'HASH' ? shift @options : {};
 	my $self = bless { dir => File::Temp->newdir, owner => $$ }, $class;
 	$self->{socket} = $how->{socket} // "$self->{dir}/app.sock";
@@ -114,22 +111,19 @@ sub _exec ($self, $how, @options) {
 }
 
 # Its wait status if it has ended.
-sub ended {
-	my ($self) = @_;
+sub ended ($self) {
 	$self->{status} //= finish($self->{pid}, 0);
 	return $self->{status};
 }
 
-sub _try {
-	my ($self) = @_;
+sub _try ($self) {
 	my $p = $self->{passed};
 	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $p->sockport)
 	    if $p && $p->isa('IO::Socket::INET');
 	return IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $self->{socket});
 }
 
-sub connect {
-	my ($self) = @_;
+sub connect ($self) {
 	my $sock = $self->_try or die "connect $self->{socket}: $!";
 	return Test::Fcgi::Conn->new($sock);
 }
@@ -140,7 +134,7 @@ sub ask ($self, @pairs) {
 	return $c->reply;
 }
 
-sub get { my ($self, $path) = @_; return $self->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $path) }
+sub get ($self, $path) { return $self->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $path) }
 
 # Clients share kept connections, as in the pool of a web server.  Each asks again after its answer.  drive(conns => 20, clients => 200, requests => 10000, paths => [[path, status]...])
 # Returns {answered, errors => [...], seconds}.
@@ -189,7 +183,7 @@ sub threads ($self) {
 	return @names;
 }
 
-sub tasks { my ($self) = @_; my @t = glob "/proc/$self->{pid}/task/*"; return scalar @t }
+sub tasks ($self) { my @t = glob "/proc/$self->{pid}/task/*"; return scalar @t }
 
 # Without the warning of every start without --root (t/accel/start.t tests it).
 sub log_text ($self) {
@@ -199,11 +193,10 @@ sub log_text ($self) {
 sub socket { return $_[0]{socket} }
 sub pid    { return $_[0]{pid} }
 
-sub alive { my ($self) = @_; return !defined $self->ended }
+sub alive ($self) { return !defined $self->ended }
 
 # Sends TERM, or another signal, and returns the wait status; undef if it does not end in time.
-sub stop {
-	my ($self, $signal, $limit) = @_;
+sub stop ($self, $signal = undef, $limit = undef) {
 	return $self->{status} unless $running{ $self->{pid} };
 	kill $self->{sent} = $signal // 'TERM', $self->{pid};
 	return $self->{status} = finish($self->{pid}, $limit);
@@ -233,8 +226,7 @@ package Test::Fcgi::Conn;
 use Errno qw(EINTR);
 use Time::HiRes qw(time);
 
-sub new {
-	my ($class, $sock) = @_;
+sub new ($class, $sock = undef) {
 	return bless { sock => $sock, buf => '', eof => 0 }, $class;
 }
 
@@ -252,8 +244,7 @@ sub send ($self, @bytes) {
 }
 
 # Reads once, within $limit seconds.  False at the end of the stream.
-sub more {
-	my ($self, $limit) = @_;
+sub more ($self, $limit = undef) {
 	return 0 unless IO::Select->new($self->{sock})->can_read($limit // $Test::Fcgi::patience);
 	my $n = sysread $self->{sock}, $self->{buf}, 65536, length $self->{buf};
 	$self->{eof} = 1 unless $n;
@@ -261,8 +252,7 @@ sub more {
 }
 
 # The next record, or undef at the end of the connection.
-sub record {
-	my ($self) = @_;
+sub record ($self) {
 	$self->{records} ||= [];
 	until (@{ $self->{records} }) {
 		push @{ $self->{records} }, Test::Fcgi::Codec::parse_records(\$self->{buf});
@@ -273,8 +263,7 @@ sub record {
 }
 
 # One answer up to its END_REQUEST; undef if the connection ends before.
-sub reply {
-	my ($self) = @_;
+sub reply ($self) {
 	my $r = { bytes => '' };
 	while (my $rec = $self->record) {
 		my ($type, $id, $content) = @$rec;
@@ -304,6 +293,6 @@ sub closed ($self, $limit = undef) {
 	return $self->{eof};
 }
 
-sub shutdown { my ($self) = @_; CORE::shutdown($self->{sock}, 1) }
+sub shutdown ($self) { CORE::shutdown($self->{sock}, 1) }
 
 1;

@@ -84,8 +84,7 @@ sub new ($class, %arg) {
 }
 
 # What there must be for it, or why it is missing.
-sub missing {
-	my (%arg) = @_;
+sub missing (%arg) {
 	return 'no ' . Test::Util::program('hostile') . ' (make rigs)' unless -x Test::Util::program('hostile');
 	return 'spawn-fcgi is not installed' if $arg{app} && !grep { -x "$_/spawn-fcgi" } split /:/, $ENV{PATH};
 	return 'the FCGI module is not installed' if $arg{app} && !eval { require FCGI };
@@ -104,16 +103,14 @@ sub slow   { return $_[0]{slow_disk} }
 # ---------------------------------------------------------------- files
 
 # No two names with different numbers below 256 have the same bytes, and none holds "HTTP/".
-sub content {
-	my ($n, $size) = @_;
+sub content ($n, $size) {
 	my $block = join '', map { chr(128 + ($n * 31 + $_ * 7 + ($_ >> 3)) % 127) } 1 .. 1021;
 	return substr sprintf('%08d', $n) . $block x (1 + $size / length $block), 0, $size;
 }
 
-sub hot_size { my ($n) = @_; return (1000, 4000, 16_000, 65_000)[$n % 4] }
+sub hot_size ($n) { return (1000, 4000, 16_000, 65_000)[$n % 4] }
 
-sub _list {
-	my ($self, $name, @paths) = @_;
+sub _list ($self, $name, @paths) {
 	put("$self->{www}/$name", join '', map { "$_\n" } @paths);
 }
 
@@ -141,8 +138,7 @@ sub _slow_disk ($self) {
 	$self->{slow_disk} = Accel::Slowfs->start(source => $disk, at => "$self->{www}/slow", spindles => 4, lookup_ms => 4, read_ms => 4);
 }
 
-sub _conf {
-	my ($self) = @_;
+sub _conf ($self) {
 	my $conf = qq{accesslog.filename = "$self->{logs}/access.log"\nstatus.statistics-url = "/statistics"\nserver.max-connections = 4000\n};
 	$conf .= Test::Server::proxy_block('^/app/', 'unix:' . $self->{app}->socket, 'max-pool-size' => 8, 'max-keep-alive-requests' => 100)
 	    . Test::Server::proxy_block('^/run/', 'unix:' . $self->{run}->socket, 'max-pool-size' => 4)
@@ -152,7 +148,7 @@ sub _conf {
 
 # ---------------------------------------------------------------- clients
 
-sub url { my ($self) = @_; return 'http://127.0.0.1:' . $self->server->port }
+sub url ($self) { return 'http://127.0.0.1:' . $self->server->port }
 
 sub begin ($self, @cmd) {
 	my $pid = open my $fh, '-|', @cmd or die "$cmd[0]: $!";
@@ -160,8 +156,7 @@ sub begin ($self, @cmd) {
 }
 
 # All it prints until its end; the last line is JSON.
-sub end {
-	my ($self, $kid, $signal) = @_;
+sub end ($self, $kid, $signal = undef) {
 	kill $signal, $kid->{pid} if $signal;
 	my $fh = $kid->{fh};
 	my @line = <$fh>;
@@ -208,10 +203,9 @@ sub victims ($self, $seconds, @kinds) {
 	return \%report;
 }
 
-sub victim { my ($self, $kind, $seconds) = @_; return $self->victims($seconds // 0.6, $kind)->{$kind} }
+sub victim ($self, $kind, $seconds = 0.6) { return $self->victims($seconds, $kind)->{$kind} }
 
-sub _victim_begin {
-	my ($self, $kind, $seconds) = @_;
+sub _victim_begin ($self, $kind, $seconds) {
 	my $k = $kind{$kind};
 	my $n = max 1, int $k->{rate} / $patient * $seconds;
 	my $list = $k->{list} // $self->_cold_list($n);
@@ -246,7 +240,7 @@ sub recovered ($self) {
 # ---------------------------------------------------------------- one attack as a subtest
 
 # A p99 that is good enough.
-sub _most { my ($p99, $arg) = @_; return max $patient * ($arg->{ms} // 400), ($arg->{ratio} // 20) * $p99 }
+sub _most ($p99, $arg) { return max $patient * ($arg->{ms} // 400), ($arg->{ratio} // 20) * $p99 }
 
 # True once the attack has moved the counter; each look at the counters is a request itself.
 sub _under_way ($self, $before, $arg) {
@@ -273,8 +267,7 @@ sub _beside ($self, $alone, $victims, $arg) {
 
 # attacks: list; victims: kinds (hot); counter: one that the attack makes grow at least by `grows` (1); ms: a p99 of the victim
 # that is good in any case (400); ratio (20); todo: why it may fail for now.
-sub withstands {
-	my ($self, $name, %arg) = @_;
+sub withstands ($self, $name, %arg) {
 	my @victims = @{ $arg{victims} // ['hot'] };
 	$self->base_line unless $self->{base};
 	my $builder = Test::More->builder;

@@ -15,8 +15,7 @@ use Test::Server;
 
 use constant PACE => 0.002;     # seconds between two questions
 
-sub start {
-	my ($class, $srv, %want) = @_;
+sub start ($class, $srv, %want) {
 	pipe my $told, my $lifeline or die "pipe: $!";
 	pipe my $out, my $in or die "pipe: $!";
 	my $pid = fork // die "fork: $!";
@@ -51,15 +50,13 @@ sub _ask ($srv, $told, $in, %want) {
 	return ($n, sprintf('%.1f', $worst), @wrong);
 }
 
-sub _ended {
-	my ($told) = @_;
+sub _ended ($told) {
 	my $bits = '';
 	vec($bits, fileno $told, 1) = 1;
 	return select($bits, undef, undef, PACE) > 0;
 }
 
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	close delete $self->{lifeline};
 	local $/;
 	my ($n, $worst, @wrong) = split /\n/, readline $self->{out};

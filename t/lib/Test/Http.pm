@@ -11,18 +11,16 @@ use Test::Util ();
 our @EXPORT_OK = qw(req request_head parse parts unchunk);
 
 # A GET request that keeps the connection, with more lines of head.
-sub req { my ($path, @lines) = @_; return join "\r\n", "GET $path HTTP/1.1", 'Host: x', @lines, '', '' }
+sub req ($path, @lines) { return join "\r\n", "GET $path HTTP/1.1", 'Host: x', @lines, '', '' }
 
 # A whole request without body.  Connection: close unless the caller names another.
-sub request_head {
-	my ($method, $path, %header) = @_;
+sub request_head ($method, $path, %header) {
 	%header = (Host => 'localhost', Connection => 'close', %header);
 	return join '', "$method $path HTTP/1.1\r\n", (map { "$_: $header{$_}\r\n" } sort keys %header), "\r\n";
 }
 
 # A whole reply, taken apart.
-sub parse {
-	my ($raw) = @_;
+sub parse ($raw) {
 	my ($head, $body) = split /\r\n\r\n/, $raw, 2;
 	my ($line, @lines) = split /\r\n/, $head // '';
 	my %r = (raw => $raw, head => $head // '', body => $body // '', header => {}, status => 0);
@@ -36,8 +34,7 @@ sub parse {
 }
 
 # [content type, range, bytes] of each part of a multipart reply; undef if it is malformed.
-sub parts {
-	my ($r) = @_;
+sub parts ($r) {
 	my ($b) = ($r->{header}{'content-type'} // '') =~ m{\Amultipart/byteranges; ?boundary="?([^"]+)"?\z} or return undef;
 	my $in = $r->{body};
 	$in =~ s/\A(?:\r\n)?--\Q$b\E\r\n// or return undef;
@@ -52,8 +49,7 @@ sub parts {
 }
 
 # The bytes of a whole chunked body; undef if it is malformed.
-sub unchunk {
-	my ($in) = @_;
+sub unchunk ($in) {
 	my $out = '';
 	while ($in =~ s/\A([0-9a-fA-F]+)[^\r\n]*\r\n//) {
 		my $n = hex $1;
@@ -74,8 +70,7 @@ use Socket qw(inet_aton INADDR_LOOPBACK IPPROTO_TCP MSG_NOSIGNAL SOL_SOCKET SO_R
 use Time::HiRes qw(time);
 
 # rcvbuf: the size of the receive buffer; a small one stops the server early.  from: the source address within 127.0.0.0/8.
-sub new {
-	my ($class, $port, %opt) = @_;
+sub new ($class, $port, %opt) {
 	my $sock = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!";
 	setsockopt $sock, SOL_SOCKET, SO_RCVBUF, $opt{rcvbuf} or die "SO_RCVBUF: $!" if $opt{rcvbuf};
 	setsockopt $sock, IPPROTO_TCP, TCP_NODELAY, 1 or die "TCP_NODELAY: $!";
@@ -86,8 +81,7 @@ sub new {
 }
 
 # The socket is connected already.
-sub over {
-	my ($class, $sock) = @_;
+sub over ($class, $sock) {
 	$sock->blocking(0);
 	return bless { sock => $sock, in => '', eof => 0 }, $class;
 }
@@ -95,19 +89,17 @@ sub over {
 sub sock { return $_[0]{sock} }
 
 # Sends what the kernel takes now, and returns how much that is.
-sub push {
-	my ($self, $bytes) = @_;
+sub push ($self, $bytes) {
 	my $at = 0;
 	while ($at < length $bytes) { $at += CORE::send($self->{sock}, substr($bytes, $at, 65536), MSG_NOSIGNAL) // last }
 	return $at;
 }
 
 # A head, as one text; undef if the stream ends before.
-sub head { my ($self) = @_; return $self->up_to("\r\n\r\n", time + Test::Util::PATIENCE) }
+sub head ($self) { return $self->up_to("\r\n\r\n", time + Test::Util::PATIENCE) }
 
 # The body of a chunked message; undef if it is malformed or does not end.
-sub chunks {
-	my ($self) = @_;
+sub chunks ($self) {
 	my ($end, $all) = (time + Test::Util::PATIENCE, '');
 	while (1) {
 		my $line = $self->up_to("\r\n", $end) // return undef;
@@ -128,8 +120,7 @@ sub _wait ($self, $write, $end) {
 }
 
 # Sends all bytes unless the server closes first.  Returns how many were sent.
-sub send {
-	my ($self, $bytes) = @_;
+sub send ($self, $bytes) {
 	my ($at, $end) = (0, time + Test::Util::PATIENCE);
 	while ($at < length $bytes) {
 		my $n = CORE::send($self->{sock}, substr($bytes, $at, 65536), MSG_NOSIGNAL);
@@ -141,8 +132,7 @@ sub send {
 }
 
 # Reads once.  False at the end of the stream or at the deadline.
-sub _more {
-	my ($self, $end) = @_;
+sub _more ($self, $end) {
 	return 0 if $self->{eof};
 	while (1) {
 		my $n = sysread $self->{sock}, my $piece, 1 << 18;
@@ -163,8 +153,7 @@ sub _more {
 }
 
 # The next n bytes, or fewer at the end of the stream.
-sub take {
-	my ($self, $n, $seconds) = @_;
+sub take ($self, $n, $seconds = undef) {
 	my $end = time + ($seconds // Test::Util::PATIENCE);
 	while (length $self->{in} < $n) { $self->_more($end) or last }
 	return substr $self->{in}, 0, $n, '';
@@ -177,8 +166,7 @@ sub rest ($self, $seconds = undef) {
 }
 
 # The next n bytes, read one by one, or fewer at the end.
-sub sip {
-	my ($self, $n) = @_;
+sub sip ($self, $n) {
 	my ($got, $end) = (substr($self->{in}, 0, $n, ''), time + Test::Util::PATIENCE);
 	while (length $got < $n) {
 		my $is = sysread $self->{sock}, $got, 1, length $got;
@@ -195,9 +183,9 @@ sub closed ($self, $seconds = undef) {
 }
 
 # True if there is nothing to read now.
-sub silent { my ($self) = @_; return !length $self->{in} && !$self->_wait(0, time + 0.0001) }
+sub silent ($self) { return !length $self->{in} && !$self->_wait(0, time + 0.0001) }
 
-sub finish { my ($self) = @_; shutdown $self->{sock}, 1; return }
+sub finish ($self) { shutdown $self->{sock}, 1; return }
 
 # Ends the connection with a reset, as a crashed client does.
 sub abort ($self) {

@@ -10,8 +10,7 @@ package Test::Load;
 use v5.36;
 use POSIX ();
 
-sub start {
-	my ($class, $srv, %arg) = @_;
+sub start ($class, $srv, %arg) {
 	my $self = bless { owner => $$ }, $class;
 	pipe my $stop, $self->{stop} or die "pipe: $!";
 	for my $c (1 .. $arg{clients} // 4) {
@@ -42,8 +41,7 @@ sub _client ($srv, $c, $wr, $stop, %arg) {
 }
 
 # How many requests there were, and those that went wrong.
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	my ($asked, @wrong) = (0);
 	close delete $self->{stop} if $self->{stop};
 	for my $c (splice @{ $self->{clients} }) {

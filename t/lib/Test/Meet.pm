@@ -37,7 +37,7 @@ sub new ($class, %arg) {
 
 # ---------------------------------------------------------------- processes
 
-sub group_of { my ($seed) = @_; return int(($seed - 1) / GROUP) }
+sub group_of ($seed) { return int(($seed - 1) / GROUP) }
 
 # Runs these seeds, each after those before it in its group.  Stops early at the time `until`, if that is set.  Returns { seed => [wrong, ...] }.
 sub seeds ($self, @seeds) {
@@ -70,8 +70,7 @@ sub seeds ($self, @seeds) {
 	return $self->{wrong};
 }
 
-sub _take {
-	my ($self, $r) = @_;
+sub _take ($self, $r) {
 	if ($r->{met}) { $self->{met}{$_} += $r->{met}{$_} for keys %{ $r->{met} } }
 	$self->{requests} += $r->{requests} // 0;
 	$self->{done}++ if $r->{seed} && !$r->{late};
@@ -79,7 +78,7 @@ sub _take {
 	$self->{heard}->($r) if $self->{heard};
 }
 
-sub _tell { my (%r) = @_; print STDOUT JSON::PP::encode_json(\%r), "\n"; STDOUT->flush }
+sub _tell (%r) { print STDOUT JSON::PP::encode_json(\%r), "\n"; STDOUT->flush }
 
 sub _job ($self, @groups) {
 	$SIG{$_} = sub { POSIX::_exit(1) } for qw(INT TERM HUP);
@@ -104,8 +103,7 @@ sub _job ($self, @groups) {
 
 # ---------------------------------------------------------------- a group
 
-sub _group {
-	my ($self, $g, $asked) = @_;
+sub _group ($self, $g, $asked) {
 	my %asked = map { $_ => 1 } @$asked;
 	my ($first, $last) = (GROUP * $g + 1, (sort { $a <=> $b } @$asked)[-1]);
 	$first = $last if $self->{alone};

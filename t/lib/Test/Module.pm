@@ -15,8 +15,7 @@ use Test::More;
 
 our @EXPORT_OK = qw(answers logs);
 
-sub answers {
-	my ($srv, @rows) = @_;
+sub answers ($srv, @rows) {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	for (@rows) {
 		my ($what, $request, $status, $wanted) = @$_;
@@ -30,8 +29,7 @@ sub answers {
 	return;
 }
 
-sub logs {
-	my ($srv, $wanted, $what) = @_;
+sub logs ($srv, $wanted, $what) {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return like $srv->wait_log($wanted), $wanted, $what;
 }

@@ -45,8 +45,7 @@ sub backends {
 
 # ---------------------------------------------------------------- start and stop
 
-sub start {
-	my ($class, %arg) = @_;
+sub start ($class, %arg) {
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) or die "listen: $!";
 	my $self = bless {
 		dir => $arg{dir} // File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1),
@@ -81,8 +80,7 @@ sub start {
 	return $self;
 }
 
-sub _conf {
-	my ($self, $conf) = @_;
+sub _conf ($self, $conf) {
 	my %default = (
 		'server.document-root' => '"@DIR@"', 'server.errorlog' => '"@RUN@/error.log"',
 		'server.bind' => '"127.0.0.1"', 'server.port' => '@PORT@', 'server.max-worker' => 2,
@@ -101,8 +99,7 @@ sub pid  { return $_[0]{pid} }
 
 # Upgrades it: the same program is executed anew.  Needs server.pid-file = "\@RUN\@/pid".  Returns the number of the process that
 # served until now, or undef: it still does.
-sub upgrade {
-	my ($self) = @_;
+sub upgrade ($self) {
 	my $old = $self->{pid};
 	$self->signal('USR2');
 	my $pid = 0;
@@ -114,8 +111,7 @@ sub upgrade {
 }
 
 # From now on this process is the server.
-sub upgraded_to {
-	my ($self, $pid) = @_;
+sub upgraded_to ($self, $pid) {
 	delete $live{ $self->{pid} };
 	weaken($live{$pid} = $self);
 	$self->{pid} = $pid;
@@ -124,7 +120,7 @@ sub upgraded_to {
 }
 
 # True if the process does not run, or is a zombie that its parent has not asked for yet.
-sub is_gone { my ($pid) = @_; return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [^ZX]/s }
+sub is_gone ($pid) { return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [^ZX]/s }
 
 # The process with this name among the children of the server, and theirs: accel-guardian or accel-helper.
 sub process ($self, $name, @of) {
@@ -141,7 +137,7 @@ sub _orphan ($self, $name) {
 	return $found;
 }
 
-sub helper { my ($self) = @_; return $self->process('accel-helper') }
+sub helper ($self) { return $self->process('accel-helper') }
 
 # Both at once: a helper that runs would fork the next guardian.
 sub kill_helper_and_guardian ($self) {
@@ -151,7 +147,7 @@ sub kill_helper_and_guardian ($self) {
 	return;
 }
 
-sub signal { my ($self, $sig) = @_; return kill $sig, $self->{pid} }
+sub signal ($self, $sig) { return kill $sig, $self->{pid} }
 
 # Waits for the process to end: its wait status, or undef when it still runs at the deadline.
 sub wait_exit ($self, $seconds = undef) {
@@ -170,8 +166,7 @@ sub wait_exit ($self, $seconds = undef) {
 }
 
 # A process that is nobody's child here: its log has the status.
-sub _wait_orphan {
-	my ($self, $seconds) = @_;
+sub _wait_orphan ($self, $seconds) {
 	eventually(sub { is_gone($self->{pid}) }, $seconds // PATIENCE) or return undef;
 	delete $live{ $self->{pid} };
 	my ($how) = $self->log =~ /.*ev(?:=|":")stopped(?:",")?\s?how(?:=|":")(\w+)/s;
@@ -186,8 +181,7 @@ sub term ($self, $sig = undef) {
 }
 
 # Stops it.  Returns what went wrong, or ''.
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	return '' if $self->{stopped}++;
 	my ($status) = $self->term;
 	if (!defined $status) {
@@ -211,8 +205,7 @@ sub DESTROY ($self) {
 
 my $spoiled;
 
-sub _complain {
-	my ($what, $log) = @_;
+sub _complain ($what, $log) {
 	$spoiled = 1;
 	my @lines = split /\n/, $log;
 	@lines = @lines[-80 .. -1] if @lines > 80;
@@ -228,11 +221,10 @@ END {
 
 # ---------------------------------------------------------------- files and logs
 
-sub path { my ($self, $name) = @_; return "$self->{dir}/$name" }
+sub path ($self, $name) { return "$self->{dir}/$name" }
 
 # Writes a file by rename, so that no reader sees a part of it.
-sub write {
-	my ($self, $name, $bytes) = @_;
+sub write ($self, $name, $bytes) {
 	my $path = $self->path($name);
 	make_path(dirname($path));
 	put("$path.new$$", $bytes);
@@ -241,8 +233,7 @@ sub write {
 }
 
 # A file of zeros that takes no room on the disk.
-sub sparse {
-	my ($self, $name, $bytes) = @_;
+sub sparse ($self, $name, $bytes) {
 	open my $fh, '>', $self->path($name) or die "$name: $!";
 	truncate $fh, $bytes or die "$name: $!";
 	close $fh;
@@ -262,28 +253,25 @@ sub log ($self, $name = undef) {
 }
 
 # Waits until the log matches.  Returns it, in any case at the deadline.
-sub wait_log {
-	my ($self, $re, $name) = @_;
+sub wait_log ($self, $re, $name = undef) {
 	my $log;
 	eventually(sub { $log = $self->log($name); $log =~ $re });
 	return $log;
 }
 
 # Waits for n lines that match.  Returns them, fewer at the deadline.
-sub wait_lines {
-	my ($self, $n, $re, $name) = @_;
+sub wait_lines ($self, $n, $re, $name = undef) {
 	my @line;
 	eventually(sub { @line = grep { $_ =~ $re } split /\n/, $self->log($name); @line >= $n });
 	return @line;
 }
 
-sub cpu {       # seconds of CPU it has used
-	my ($self) = @_;
+sub cpu ($self) {       # seconds of CPU it has used
 	my @f = split ' ', slurp("/proc/$self->{pid}/stat") =~ s/\A.*\)//sr;
 	return ($f[11] + $f[12]) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-sub rss { my ($self) = @_; return Test::Util::rss($self->{pid}) }       # MiB
+sub rss ($self) { return Test::Util::rss($self->{pid}) }       # MiB
 
 sub descriptors ($self) {
 	opendir my $dh, "/proc/$self->{pid}/fd" or return 0;
@@ -291,8 +279,7 @@ sub descriptors ($self) {
 }
 
 # The block of a configuration that sends URLs to an application: proxy_block('^/app/', "unix:$socket", 'max-pool-size' => 4).
-sub proxy_block {
-	my ($url, $backend, %set) = @_;
+sub proxy_block ($url, $backend, %set) {
 	my %all = (protocol => 'fastcgi', backends => qq{( "$backend" )}, 'allow-x-sendfile' => 'enable', %set);
 	my @line = map { "\tproxy-core.$_ = " . ($all{$_} =~ /^[0-9(]/ ? $all{$_} : qq{"$all{$_}"}) . "\n" } sort keys %all;
 	return join '', qq<\$HTTP["url"] =~ "$url" {\n>, @line, "}\n";
@@ -305,8 +292,7 @@ sub connect ($self, %opt) {
 }
 
 # Sends raw bytes and returns what comes until the server closes.  $srv->{timed_out}: it did not close in time.
-sub request {
-	my ($self, $bytes) = @_;
+sub request ($self, $bytes) {
 	my $c = $self->connect;
 	$c->send($bytes);
 	my $got = $c->rest;
@@ -314,18 +300,16 @@ sub request {
 	return $got;
 }
 
-sub get  { my ($self, $path, %header) = @_; return $self->request(request_head('GET', $path, %header)) }
-sub head { my ($self, $path, %header) = @_; return $self->request(request_head('HEAD', $path, %header)) }
+sub get  ($self, $path, %header) { return $self->request(request_head('GET', $path, %header)) }
+sub head ($self, $path, %header) { return $self->request(request_head('HEAD', $path, %header)) }
 
 # The same, taken apart: { status, reason, header => { lower-case => value }, body }.
-sub fetch {
-	my ($self, $path, %header) = @_;
+sub fetch ($self, $path, %header) {
 	return parse($self->get($path, %header));
 }
 
 # A number of the page /counters, which is status.statistics-url.
-sub counter {
-	my ($self, $name) = @_;
+sub counter ($self, $name) {
 	return $self->fetch('/counters')->{body} =~ /^\Q$name\E: ([0-9]+)$/m ? $1 : die "no counter $name\n";
 }
 

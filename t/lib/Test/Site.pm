@@ -81,22 +81,19 @@ sub need ($class, $kind) {
 }
 
 # The fenced block of that language in the server's README.
-sub block {
-	my ($class, $kind, $language) = @_;
+sub block ($class, $kind, $language) {
 	my ($block) = Test::Util::slurp("$examples/$kind/README.md") =~ /^```$language\n(.*?)^```/ms;
 	return $block // die "$examples/$kind/README.md: no $language\n";
 }
 
 # The command in the README that fits.
-sub command {
-	my ($class, $kind, $pattern) = @_;
+sub command ($class, $kind, $pattern) {
 	my ($line) = grep { /$pattern/ } Test::Util::slurp("$examples/$kind/README.md") =~ /^    (\S.*fcgi-stat-accel.*)$/mg;
 	return $line // die "$examples/$kind/README.md: no command\n";
 }
 
 # The indented block of the README at the top that has a line that fits, without the indent.
-sub readme {
-	my ($class, $pattern) = @_;
+sub readme ($class, $pattern) {
 	my $file = "$examples/../README.md";
 	my ($block) = grep { /$pattern/ } Test::Util::slurp($file) =~ /^((?: {4}.*\n)+)/mg;
 	return ($block // die "$file: no lines with $pattern\n") =~ s/^ {4}//mgr;
@@ -126,8 +123,7 @@ DocumentRoot /srv/www
 </Directory>
 BEFORE
 
-sub shortest {
-	my ($class, $kind, $command, $lines) = @_;
+sub shortest ($class, $kind, $command, $lines) {
 	my ($before, $after) = @{ $shortest{$kind} };
 	return ($command =~ s{^}{#   }mgr) . "\n$before$lines\n$after";
 }
@@ -135,8 +131,7 @@ sub shortest {
 # lighttpd's examples start the accelerator themselves; without these words the command of the first comment does.
 sub by_command { return $_[0] =~ s/"bin-path" *=>.*\n//r =~ s/,\s*"max-procs" *=> 1//r }
 
-sub start {
-	my ($class, $kind, $file, %arg) = @_;
+sub start ($class, $kind, $file, %arg) {
 	my $self = bless { %arg, name => "$kind with $file", kind => $kind, owner => $$ }, $class;
 	$self->{root} = Cwd::abs_path($arg{root});
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
@@ -209,30 +204,27 @@ sub _without_user {
 	return @cmd;
 }
 
-sub _connect {
-	my ($app) = @_;
+sub _connect ($app) {
 	return IO::Socket::UNIX->new(Peer => $app->{address}) if $app->{address} =~ m{^/};
 	return IO::Socket::INET->new(PeerAddr => $app->{address});
 }
 
 # The accelerator, or those of the servers behind this one.
-sub apps { my ($self) = @_; return $self->{behind} ? map { $_->apps } @{ $self->{behind} } : $self->{app} // () }
+sub apps ($self) { return $self->{behind} ? map { $_->apps } @{ $self->{behind} } : $self->{app} // () }
 
 # Answers the accelerator has given until now, its status page not counted.
-sub asked {
-	my ($self) = @_;
+sub asked ($self) {
 	return sum map { $_->_answers } $self->apps;
 }
 
-sub _answers {
-	my ($app) = @_;
+sub _answers ($app) {
 	my $page = $app->_ask(REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path)->{body};
 	my @count = $page =~ /^accel\.answers\.[\w-]+\W+(\d+)/gm or die "no counts on the status page: $page\n";
 	return sum @count;
 }
 
 # The answer of the accelerator itself.
-sub ask_accel { my ($self, @params) = @_; return $self->{app}->_ask(@params) }
+sub ask_accel ($self, @params) { return $self->{app}->_ask(@params) }
 
 sub _ask ($app, @params) {
 	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
@@ -278,8 +270,7 @@ sub answer_as_accel ($self, $answer, $before, @request) {
 }
 
 # Runs the command of the README with other paths only, so that the accelerator is a process of its own: {said, status}.
-sub spawn_as_written {
-	my ($self, $command) = @_;
+sub spawn_as_written ($self, $command) {
 	my @cmd = split ' ', $self->_replaced($command) =~ s/\\\n//gr;
 	@cmd = _without_user(@cmd) if $> != 0;
 	open my $out, '-|', @cmd or die "$cmd[0]: $!\n";
@@ -332,26 +323,25 @@ sub _run_server ($self) {
 	$self->_wait_for_port(time + 20);
 }
 
-sub _on_cpu { my ($self) = @_; return defined $self->{cpu} ? ('taskset', '-c', $self->{cpu}) : () }
+sub _on_cpu ($self) { return defined $self->{cpu} ? ('taskset', '-c', $self->{cpu}) : () }
 
 # How many answers were files.
 sub served { $_[0]{served} }
 
 # Names of all headers that any client got.
-sub seen { my ($self) = @_; return sort keys %{ $self->{seen} } }
+sub seen ($self) { return sort keys %{ $self->{seen} } }
 
 # Its error log without the lines that fit one of these patterns.
 sub complaints ($self, @expected) {
 	return join "\n", grep { my $line = $_; length && !grep { $line =~ $_ } @expected } split /\n/, $self->said;
 }
 
-sub stop_accel { my ($self) = @_; $self->{app}->stop }
+sub stop_accel ($self) { $self->{app}->stop }
 
 # Again, by the same command.
-sub start_accel { my ($self) = @_; $self->_start_accel($self->{example}) }
+sub start_accel ($self) { $self->_start_accel($self->{example}) }
 
-sub stop {
-	my ($self) = @_;
+sub stop ($self) {
 	$self->SUPER::stop;
 	kill TERM => delete $self->{daemon} if $self->{daemon};
 	my $app = delete $self->{app} or return;
@@ -362,21 +352,19 @@ sub stop {
 # ---------------------------------------------------------------- the client
 
 # get(TARGET, Name => 'value'...): {status, head, header => {...}, body}
-sub get  { my $self = shift; return $self->ask('GET', @_) }
-sub head { my $self = shift; return $self->ask('HEAD', @_) }
+sub get  ($self, @ask) { return $self->ask('GET', @ask) }
+sub head ($self, @ask) { return $self->ask('HEAD', @ask) }
 
-sub ask { my $self = shift; return $self->_reply($self->_send(@_)) }
+sub ask ($self, @ask) { return $self->_reply($self->_send(@ask)) }
 
-sub _send {
-	my ($self, $method, $target, @headers) = @_;
+sub _send ($self, $method, $target, @headers) {
 	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 20)
 	    or die "$self->{name}: $!\n";
 	syswrite $sock, Test::Http::request_head($method, $target, @headers);
 	return $sock;
 }
 
-sub _reply {
-	my ($self, $sock) = @_;
+sub _reply ($self, $sock) {
 	my $bytes = '';
 	1 while sysread $sock, $bytes, 1 << 18, length $bytes;
 	my $r = Test::Http::parse($bytes);

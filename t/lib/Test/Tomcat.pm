@@ -17,8 +17,7 @@ use Test::Util qw(eventually need_program put slurp);
 my $HOME = '/usr/share/tomcat10';
 my $START_S = 240;      # a JVM on a loaded machine
 
-sub start {
-	my ($class, %arg) = @_;
+sub start ($class, %arg) {
 	my $java = need_program('java', 'tomcat10-user');
 	-r "$HOME/bin/bootstrap.jar" or die "Tomcat 10 is missing: run scripts/install-deps tomcat\n";
 	my $self = bless { %arg, java => $java, port => 0, owner => $$,
@@ -32,13 +31,11 @@ sub start {
 sub port { return $_[0]{port} }
 sub log  { return slurp("$_[0]{dir}/logs/out") }
 
-sub write {
-	my ($self, $name, $bytes) = @_;
+sub write ($self, $name, $bytes) {
 	return put("$self->{dir}/webapps/ROOT/$name", $bytes);
 }
 
-sub _conf {
-	my ($self) = @_;
+sub _conf ($self) {
 	my $secret = defined $self->{secret} ? qq{secret="$self->{secret}"} : 'secretRequired="false"';
 	return <<"END";
 <Server port="-1"><Service name="Catalina">
@@ -48,8 +45,7 @@ sub _conf {
 END
 }
 
-sub up {
-	my ($self) = @_;
+sub up ($self) {
 	put("$self->{dir}/conf/server.xml", $self->_conf);
 	put("$self->{dir}/logs/out", '');
 	defined($self->{pid} = fork) or die "fork: $!";
@@ -77,6 +73,6 @@ sub kill ($self) {
 	return;
 }
 
-sub DESTROY { my ($self) = @_; local ($?, $!); $self->kill if $$ == $self->{owner} }
+sub DESTROY ($self) { local ($?, $!); $self->kill if $$ == $self->{owner} }
 
 1;

@@ -22,8 +22,7 @@ sub build_dir { return ($ENV{B} // 'build') }
 sub sanitized { return build_dir() =~ /[at]san/ }
 
 # Runs a program with this standard input: exit status, or "signal N", standard output, standard error.
-sub run_fed {
-	my ($program, $in, @args) = @_;
+sub run_fed ($program, $in, @args) {
 	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
 	print $stdin $in;
 	$stdin->flush;
@@ -34,8 +33,7 @@ sub run_fed {
 
 # The path of a program that scripts/install-deps installs.  Without it the test fails and names the package.  It is
 # skipped only where install-deps cannot install it: on a system without apt-get.
-sub need_program {
-	my ($name, $package) = @_;
+sub need_program ($name, $package) {
 	my $path = find_program($name);
 	return $path if $path;
 	my $why = "$name is missing; the package is $package";
@@ -51,8 +49,7 @@ sub temp_tree {
 }
 
 # Calls the code until it returns true.  Returns that, or the last false value at the deadline.
-sub eventually {
-	my ($code, $seconds) = @_;
+sub eventually ($code, $seconds = undef) {
 	my $end = time + ($seconds // PATIENCE);
 	while (1) {
 		my $got = $code->();
@@ -62,8 +59,7 @@ sub eventually {
 }
 
 # MiB of memory that a process uses.
-sub rss {
-	my ($pid) = @_;
+sub rss ($pid) {
 	return slurp("/proc/$pid/status") =~ /^VmRSS:\s+(\d+)/m ? $1 / 1024 : die "no such process: $pid\n";
 }
 

@@ -21,35 +21,31 @@ our %EXPORT_TAGS = (all => \@EXPORT_OK);
 use constant { TEXT => 1, BINARY => 2, CLOSE => 8, PING => 9, PONG => 10 };
 use constant KEY => 'dGhlIHNhbXBsZSBub25jZQ==';
 
-sub over { my ($class, $c) = @_; return bless { c => $c }, $class }
+sub over ($class, $c) { return bless { c => $c }, $class }
 sub conn { return $_[0]{c} }
 
 sub accept_of { return MIME::Base64::encode_base64(Digest::SHA::sha1("$_[0]258EAFA5-E914-47DA-95CA-C5AB0DC85B11"), '') }
 
-sub request {
-	my ($path, @fields) = @_;
+sub request ($path, @fields) {
 	return Test::Http::req($path, 'Connection: keep-alive, Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: ' . KEY, @fields);
 }
 
 # Asks for the switch; the reply, as Test::Http parses it.
-sub open {
-	my ($self, $path) = @_;
+sub open ($self, $path) {
 	$self->{c}->send(request($path));
 	return $self->{c}->reply;
 }
 
-sub bytes {
-	my ($opcode, $payload) = @_;
+sub bytes ($opcode, $payload) {
 	my $n = length $payload;
 	my $length = $n < 126 ? pack 'C', 0x80 | $n : $n < 65536 ? pack 'Cn', 0xfe, $n : pack 'CQ>', 0xff, $n;
 	my $mask = "\x12\x34\x56\x78";
 	return pack('C', 0x80 | $opcode) . $length . $mask . ($payload ^. substr $mask x ($n / 4 + 1), 0, $n);
 }
 
-sub frame { my ($self, @frame) = @_; return $self->{c}->send(bytes(@frame)) }
+sub frame ($self, @frame) { return $self->{c}->send(bytes(@frame)) }
 
-sub read {
-	my ($self) = @_;
+sub read ($self) {
 	my ($opcode, $all) = (0, '');
 	while (1) {
 		my ($first, $n) = unpack 'CC', $self->{c}->take(2);

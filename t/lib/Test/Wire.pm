@@ -20,22 +20,20 @@ use Test::Fcgi::Codec ();
 
 our @PROTOCOLS = qw(fastcgi scgi http ajp13 uwsgi);
 
-sub new {
-	my ($class, $protocol) = @_;
+sub new ($class, $protocol) {
 	my $self = bless { in => '' }, "Test::Wire::$protocol";
 	die "no protocol $protocol\n" unless $self->can('request');
 	return $self;
 }
 
-sub feed { my ($self, $bytes) = @_; $self->{in} .= $bytes; $self->_read; return $self }
+sub feed ($self, $bytes) { $self->{in} .= $bytes; $self->_read; return $self }
 
 sub request { return $_[0]{q} }
-sub next    { my ($self) = @_; my $in = $self->{in}; %$self = (in => $in); return $self->_read }
+sub next    ($self) { my $in = $self->{in}; %$self = (in => $in); return $self->_read }
 sub answers { my $out = $_[0]{answers} // ''; $_[0]{answers} = ''; return $out }
 
 # Moves bytes from the input to the body, at most up to n in all.  True if all are there.
-sub _body {
-	my ($self, $n) = @_;
+sub _body ($self, $n) {
 	my $q = $self->{q};
 	my $bytes = substr $self->{in}, 0, $n - ($q->{got} // 0), '';
 	$q->{body} .= $bytes;
@@ -55,7 +53,7 @@ sub _cgi_head (@pairs) {
 	return "$head\r\n";
 }
 
-sub head { my ($self, $status, @pairs) = @_; return $self->raw_head("Status: $status x\r\n" . _cgi_head(@pairs)) }
+sub head ($self, $status, @pairs) { return $self->raw_head("Status: $status x\r\n" . _cgi_head(@pairs)) }
 
 # The CGI variables that a request line and fields make.
 sub _env ($method, $target, $version, @pairs) {
@@ -71,8 +69,7 @@ sub _env ($method, $target, $version, @pairs) {
 }
 
 # { method, target, env, keep, body, whole } of CGI variables
-sub _cgi {
-	my ($env, $keep) = @_;
+sub _cgi ($env, $keep) {
 	return { method => $env->{REQUEST_METHOD}, target => $env->{REQUEST_URI}, env => $env, keep => $keep, body => '', whole => 0 };
 }
 
@@ -91,8 +88,7 @@ package Test::Wire::fastcgi;
 our @ISA = 'Test::Wire';
 use Test::Fcgi::Codec qw(parse_records unpair stream record end_request T_BEGIN T_PARAMS T_STDIN T_STDOUT T_STDERR);
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	while (!($self->{q} && $self->{q}{whole}) && length $self->{in} >= 8) {
 		my (undef, undef, undef, $n, $pad) = unpack 'CCnnC', $self->{in};
 		last if length $self->{in} < 8 + $n + $pad;
@@ -112,18 +108,17 @@ sub _read {
 	return;
 }
 
-sub raw_head { my ($self, $raw) = @_; return stream(T_STDOUT, 1, $raw) }
-sub body     { my ($self, $bytes) = @_; return stream(T_STDOUT, 1, $bytes) }
-sub note     { my ($self, $bytes) = @_; return record(T_STDERR, 1, $bytes) }
-sub end      { my ($self, $status) = @_; return end_request(1, $status) }
+sub raw_head ($self, $raw) { return stream(T_STDOUT, 1, $raw) }
+sub body     ($self, $bytes) { return stream(T_STDOUT, 1, $bytes) }
+sub note     ($self, $bytes) { return record(T_STDERR, 1, $bytes) }
+sub end      ($self, $status = 0) { return end_request(1, $status) }
 
 # ---------------------------------------------------------------- SCGI
 
 package Test::Wire::scgi;
 our @ISA = 'Test::Wire';
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	if (!$self->{q}) {
 		return unless $self->{in} =~ /^([^:]{0,7}):/;
 		my ($n, $digits) = ($1, length $1);
@@ -151,8 +146,7 @@ sub end      { return '' }
 package Test::Wire::http;
 our @ISA = 'Test::Wire';
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	if (!$self->{q}) {
 		return unless $self->{in} =~ s/\A(.*?)\r\n\r\n//s;
 		my ($line, @lines) = split /\r\n/, $1;
@@ -178,8 +172,7 @@ sub _read {
 }
 
 # Without a length the body comes in chunks.
-sub raw_head {
-	my ($self, $raw) = @_;
+sub raw_head ($self, $raw) {
 	$self->{chunks} = $raw !~ /^(?:Content-Length|Transfer-Encoding):/mi;
 	$raw =~ s/(\A|\r\n)\r\n\z/$1Transfer-Encoding: chunked\r\n\r\n/ if $self->{chunks};
 	return Test::Wire::_status_line($raw, '1.1');
@@ -190,7 +183,7 @@ sub body ($self, $bytes) {
 	return sprintf "%x\r\n%s\r\n", length $bytes, $bytes;
 }
 
-sub end { my ($self) = @_; return $self->{chunks} ? "0\r\n\r\n" : '' }
+sub end ($self, @) { return $self->{chunks} ? "0\r\n\r\n" : '' }
 
 # ---------------------------------------------------------------- AJP13
 
@@ -245,8 +238,7 @@ sub _forward ($self, $in) {
 	$self->{q}{whole} = 1 if $self->{left} eq '0';
 }
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	while (length $self->{in} >= 4) {
 		my ($magic, $n) = unpack 'nn', $self->{in};
 		die sprintf "magic %04x\n", $magic if $magic != 0x1234;
@@ -268,11 +260,10 @@ sub _piece ($self, $in) {
 	$self->{answers} .= packet(pack 'Cn', 6, 8186) if !$self->{q}{whole};
 }
 
-sub packet { my ($bytes) = @_; return 'AB' . pack('n', length $bytes) . $bytes }
-sub string { my ($s) = @_; return pack('n', length $s) . "$s\0" }
+sub packet ($bytes) { return 'AB' . pack('n', length $bytes) . $bytes }
+sub string ($s) { return pack('n', length $s) . "$s\0" }
 
-sub head {
-	my ($self, $status, @pairs) = @_;
+sub head ($self, $status, @pairs) {
 	my $head = '';
 	for (my $i = 0; $i < @pairs; $i += 2) {
 		my ($code) = grep { lc $REPLY_HEADER[$_] eq lc $pairs[$i] } 1 .. $#REPLY_HEADER;
@@ -281,8 +272,7 @@ sub head {
 	return packet(pack('Cn', 4, $status) . string('x') . pack('n', @pairs / 2) . $head);
 }
 
-sub raw_head {
-	my ($self, $raw) = @_;
+sub raw_head ($self, $raw) {
 	my @pairs = map { /\A([^:]*): ?(.*)\z/s ? ($1, $2) : ($_, '') } split /\r\n/, $raw;
 	my ($status, $otherwise, @rest) = (undef, 200);
 	while (my ($name, $value) = splice @pairs, 0, 2) {
@@ -293,16 +283,15 @@ sub raw_head {
 	return $raw =~ /(?:\A|\n)\r?\n\z/ ? $head : substr $head, 0, -1;    # a head that is cut stays so
 }
 
-sub body { my ($self, $bytes) = @_; return join '', map { packet(pack('Cn', 3, length) . "$_\0") } unpack '(a8184)*', $bytes }
-sub end  { my ($self, $reuse) = @_; return packet(pack 'CC', 5, $reuse // 1) }
+sub body ($self, $bytes) { return join '', map { packet(pack('Cn', 3, length) . "$_\0") } unpack '(a8184)*', $bytes }
+sub end  ($self, $reuse = 1) { return packet(pack 'CC', 5, $reuse) }
 
 # ---------------------------------------------------------------- uwsgi
 
 package Test::Wire::uwsgi;
 our @ISA = 'Test::Wire';
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	if (!$self->{q}) {
 		return if length $self->{in} < 4;
 		my (undef, $n) = unpack 'CvC', $self->{in};
@@ -316,7 +305,7 @@ sub _read {
 	return;
 }
 
-sub raw_head { my ($self, $raw) = @_; return Test::Wire::_status_line($raw, '1.0') }
+sub raw_head ($self, $raw) { return Test::Wire::_status_line($raw, '1.0') }
 sub body     { return $_[1] }
 sub end      { return '' }
 

@@ -33,14 +33,12 @@ my @through = map { my $n = $_; map { { %$_, what => 'through', name => "$_->{na
 my @passing = map { { what => 'passing', name => "hot-$_", path => "/$_.bin", size => $_ } } qw(1k 100k);
 
 # nginx as it is, with the accelerator, and so on.
-sub kinds {
-	my ($bench) = @_;
+sub kinds ($bench) {
 	my @known = map { ({ %$_, front => 0 }, { %$_, name => "$_->{name}+accel", front => 1, threads => $threads, exempt => $hot }) } @servers;
 	return $bench->wanted(map { { %$_, via_stat_accel => 0 } } @known);
 }
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
 	my @kinds = kinds($bench);
 	my @cases = grep { !$bench->opt('quick') || ($_->{spindles} // 16) == 16 } Test::Bench::Hot::chosen($bench->opt('case'), @beside, @through, @passing);
@@ -63,15 +61,13 @@ sub run {
 	print_aims($bench, $_, $bench->result->{accel}{ $_->{name} }) for @cases;
 }
 
-sub names {
-	my ($of, @kinds) = @_;
+sub names ($of, @kinds) {
 	return grep { $of->{$_} } ('the rig', map { ($_->{name}, "$_->{name} exempt") } @kinds);
 }
 
 # ------------------------------------------------------------- hot files beside cold ones
 
-sub neighbours {
-	my ($bench, $rig, $kind, $runs, @cases) = @_;
+sub neighbours ($bench, $rig, $kind, $runs, @cases) {
 	my $alone;
 	for my $case (@cases) {
 		my %slow = (%disk, spindles => $case->{spindles});
@@ -82,8 +78,7 @@ sub neighbours {
 	}
 }
 
-sub print_beside {
-	my ($case, $of, $runs, @names) = @_;
+sub print_beside ($case, $of, $runs, @names) {
 	print "\n50 clients of a hot 1 kB file, 1000 req/s by the clock, beside $case->{title}, $case->{spindles} spindles  ($case->{name})\n";
 	printf "  %-18s %26s   %29s %8s %8s %8s %9s %7s %6s\n", '', 'alone: p50  p99  max ms', 'beside: p50   p99   max ms',
 	    'p50 x', 'p99 x', 'served/s', 'cold MB/s', 'others%', 'errors';
@@ -97,8 +92,7 @@ sub print_beside {
 
 # ------------------------------------------------------------- how much arrives
 
-sub arrivals {
-	my ($bench, $rig, $case, $runs, @kinds) = @_;
+sub arrivals ($bench, $rig, $case, $runs, @kinds) {
 	my %slow = (%disk, spindles => $case->{spindles});
 	my $files = Accel::Bench::Rig::files_for(\%slow, $bench->opt('seconds'), $case->{list});
 	push @{ $runs->{'the rig'} }, $rig->plain(\%slow, $files, $case->{list});
@@ -106,8 +100,7 @@ sub arrivals {
 	    for @kinds;
 }
 
-sub print_through {
-	my ($case, $of, $runs, @names) = @_;
+sub print_through ($case, $of, $runs, @names) {
 	print "\n$case->{title}, each once, $case->{spindles} spindles (", Accel::Bench::Rig::price(\%disk), "), $case->{clients} clients  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %9s %9s %11s %9s %9s   %-22s %7s %6s\n", 'server', 'MB/s', '+-%', 'of rig', 'files/s', 'p99 ms', 'CPU us/file', 'of accel',
 	    'of alone', 'look-ups opens reads', 'others%', 'errors';
@@ -126,8 +119,7 @@ sub print_through {
 # ------------------------------------------------------------- hot files through the accelerator
 
 # Through the accelerator, and past it, on one server in one minute.
-sub passing {
-	my ($bench, $rig, $case, $runs, @kinds) = @_;
+sub passing ($bench, $rig, $case, $runs, @kinds) {
 	for my $k (grep { $_->{front} } @kinds) {
 		for my $way ({ name => $k->{name}, exempt => [] }, { name => "$k->{name} exempt", exempt => $case->{path} }) {
 			my $srv = $bench->server({ %$k, %$way }, $rig->root);
@@ -137,8 +129,7 @@ sub passing {
 	}
 }
 
-sub print_passing {
-	my ($case, $of, $runs, @names) = @_;
+sub print_passing ($case, $of, $runs, @names) {
 	print "\nA hot file of $case->{size} through the accelerator, and exempt; 100 clients  ($case->{name})\n";
 	printf "  %-24s %10s %5s %11s %9s %7s %6s\n", 'server', 'req/s', '+-%', 'CPU us/rq', 'p99 ms', 'others%', 'errors';
 	for my $name (@names) {
@@ -150,8 +141,7 @@ sub print_passing {
 
 # ------------------------------------------------------------- aims
 
-sub print_aims {
-	my ($bench, $case, $of) = @_;
+sub print_aims ($bench, $case, $of) {
 	return if $case->{what} eq 'passing';
 	my $where = "$case->{spindles} spindles";
 	for my $name (sort grep { /\+accel$/ } keys %$of) {

@@ -10,8 +10,7 @@ use Test::Bench::Hot;
 my %size = map { $_ => 1 } qw(1k 10k 100k 10m);
 my $same = 1.03;                # CPU times this close are not told apart
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $root = $bench->files;
 	my @servers = map { $bench->server($_, $root) } $bench->wanted($bench->backends);
 	my @cases = Test::Bench::Hot::chosen($bench->opt('case'), grep { $size{ $_->{name} } } @Test::Bench::Hot::cases);
@@ -43,14 +42,12 @@ sub syscalls ($bench, $srv, $case) {
 }
 
 # The sum below the table of `strace -c`.
-sub calls_in {
-	my ($text) = @_;
+sub calls_in ($text) {
 	return $text =~ /^\s*100\.00\s+[\d.]+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total$/m ? $1 : undef;
 }
 
 # Follows a server, all its threads; returns once it does.
-sub strace {
-	my ($bench, $srv, $table) = @_;
+sub strace ($bench, $srv, $table) {
 	my $strace = $bench->begin('sh', '-c', 'exec strace -f -c -o "$0" -p "$1" 2>&1', $table, $srv->pid);
 	my $said = '';
 	while (my $line = readline $strace->{fh}) {
@@ -64,8 +61,7 @@ sub strace {
 
 # ------------------------------------------------------------- tables
 
-sub print_table {
-	my ($bench, $cases, @names) = @_;
+sub print_table ($bench, $cases, @names) {
 	print "\nFiles in memory, 100 connections (10m: 10); thousand requests per second, us of CPU and system calls for each\n";
 	printf '  %-18s', '';
 	printf "  %26s", "$_->{name}: k req/s     CPU  calls" for @$cases;
@@ -92,8 +88,7 @@ sub print_best ($bench, @cases) {
 }
 
 # The cheapest, and those within its noise.
-sub best {
-	my ($of) = @_;
+sub best ($of) {
 	my @by_cpu = sort { $of->{$a}{cpu} <=> $of->{$b}{cpu} || $a cmp $b } grep { $of->{$_}{cpu} } keys %$of or return 'none';
 	my $best = shift @by_cpu;
 	my @near = grep { $of->{$_}{cpu} <= $same * $of->{$best}{cpu} } @by_cpu;

@@ -37,8 +37,7 @@ my @peers = (
 );
 my $accel_fcgi = { kind => 'accel', name => 'accel+fcgi', threads => 32, via_stat_accel => 1 };
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
 	$slow{read_ms} = $image_ms if $rig->storage ne 'slowfs';
 	my @kinds = $bench->wanted($bench->backends, $accel_fcgi, @peers);
@@ -63,8 +62,7 @@ sub run {
 # ------------------------------------------------------------- hot files beside cold ones
 
 # One round of one server: the hot clients alone, then beside each kind of cold client.
-sub neighbours {
-	my ($bench, $rig, $kind, @cases) = @_;
+sub neighbours ($bench, $rig, $kind, @cases) {
 	my (%alone, %runs);
 	for my $case (@cases) {
 		my $path = $case->{hot} // '/1k.bin';
@@ -77,8 +75,7 @@ sub neighbours {
 }
 
 # A ratio is disturbed as much as either half of it.
-sub disturbed_as {
-	my ($run, $alone) = @_;
+sub disturbed_as ($run, $alone) {
 	$run->{others} = $alone->{others} if $alone->{others} > $run->{others};
 }
 
@@ -92,13 +89,11 @@ sub hot_load ($bench, $srv, $path) {
 	return $bench->load(hot_args($bench, $srv, $path));
 }
 
-sub hot_args {
-	my ($bench, $srv, $path) = @_;
+sub hot_args ($bench, $srv, $path) {
 	return (-c => 50, '--rate', $rate, -d => $bench->opt('seconds'), -t => 60, $srv->url . $path);
 }
 
-sub beside {
-	my ($bench, $rig, $case, $alone, $srv, $path) = @_;
+sub beside ($bench, $rig, $case, $alone, $srv, $path) {
 	warm_up($bench, $srv, $path);
 	my $cold = $bench->load_begin(-c => $case->{clients}, -u => $rig->list($case->{list}),
 		-d => $bench->opt('seconds') + $head_start, -t => 60, $srv->url . '/');
@@ -113,8 +108,7 @@ sub beside {
 		errors => $hot->{errors}{all} + $alone->{errors}{all} + $done->{errors}{all} };
 }
 
-sub print_beside {
-	my ($bench, $case, $runs, @names) = @_;
+sub print_beside ($bench, $case, $runs, @names) {
 	print "\n50 clients of a hot 1 kB file, $rate req/s by the clock, beside $case->{title}  ($case->{name})\n",
 	    '  ', Accel::Bench::Rig::price(\%slow), " (+-$slow{jitter} %), $slow{spindles} spindles\n";
 	printf "  %-18s %26s   %29s %8s %8s %8s %9s %7s %6s\n", '', 'alone: p50  p99  max ms', 'beside: p50   p99   max ms',
@@ -130,15 +124,13 @@ sub print_beside {
 # ------------------------------------------------------------- how much arrives
 
 # One round: the disk itself, then each server.
-sub arrivals {
-	my ($bench, $rig, $disk, $runs, @kinds) = @_;
+sub arrivals ($bench, $rig, $disk, $runs, @kinds) {
 	my $files = Accel::Bench::Rig::files_for($disk, $bench->opt('seconds'));
 	push @{ $runs->{rig} }, $rig->plain($disk, $files);
 	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, $disk, files => $files, connections => $fetchers) for @kinds;
 }
 
-sub print_through {
-	my ($bench, $case, $runs, @names) = @_;
+sub print_through ($bench, $case, $runs, @names) {
 	my $disk = $case->{disk};
 	my $of = $bench->result->{through}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs->{$_} })) } keys %$runs };
 	my $best = best_peer($of);
@@ -166,15 +158,13 @@ sub best_peer ($of) {
 	return $best;
 }
 
-sub over {
-	my ($a, $b) = @_;
+sub over ($a, $b) {
 	return ($b // 0) > 0 ? ($a // 0) / $b : 0;
 }
 
 # ------------------------------------------------------------- aims
 
-sub print_aims {
-	my ($bench, $cases, $disks, @names) = @_;
+sub print_aims ($bench, $cases, $disks, @names) {
 	my $ours = $bench->ours(@names) // return;
 	print "\nAims of $ours\n";
 	for my $case (@$cases) {

@@ -42,8 +42,7 @@ my @single = (
 );
 my %disk = (spindles => 16, lookup_ms => 8, read_ms => 8, jitter => 20);
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	$bench->wanted($ours, $textbook);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @single[0, 1], @load, @single[2, 3]);
 	my $files = files($bench);
@@ -58,8 +57,7 @@ sub run {
 # ------------------------------------------------------------- files and load
 
 # Lists of paths, by name. Those on tmpfs are left out where there is none.
-sub files {
-	my ($bench) = @_;
+sub files ($bench) {
 	my $root = $bench->dir;
 	my %files;
 	mkdir "$root/$_" or die "$root/$_: $!" for 'hot', 'each';
@@ -71,16 +69,14 @@ sub files {
 	return \%files;
 }
 
-sub make {
-	my ($name) = @_;
+sub make ($name) {
 	open my $fh, '>', $name or die "$name: $!";
 	print $fh 'x' x 1000;
 	close $fh or die "$name: $!";
 	return $name;
 }
 
-sub list {
-	my ($bench, $name, @lines) = @_;
+sub list ($bench, $name, @lines) {
 	my $file = $bench->dir . "/$name.paths";
 	open my $fh, '>', $file or die "$file: $!";
 	print $fh map { "$_\n" } @lines;
@@ -91,8 +87,7 @@ sub list {
 sub command { return (program('accel-load'), '--fastcgi', '--json', '--expect=X-Sendfile', @_) }
 
 # What accel-load says, as a flat hash.
-sub load {
-	my ($bench, $app, @args) = @_;
+sub load ($bench, $app, @args) {
 	my $text = $bench->end($bench->begin(command(@args, 'unix:' . $app->socket)));
 	my $r = eval { decode_json($text) } // die "bench: accel-load said: $text\n";
 	my $l = $r->{latency_us};
@@ -101,16 +96,14 @@ sub load {
 }
 
 # Files lie on two file systems. A root above both, "/", would be dearer: for each open() Landlock goes up to the next root.
-sub start {
-	my ($bench, $app) = @_;
+sub start ($bench, $app) {
 	my @memory = -w '/dev/shm' ? ('--root', '/dev/shm') : ();
 	return $bench->server({ %$app, stat_accel_args => [@{ $app->{stat_accel_args} // [] }, @memory] }, $bench->dir);
 }
 
 # ------------------------------------------------------------- idle connections
 
-sub idle {
-	my ($bench, $files) = @_;
+sub idle ($bench, $files) {
 	my $app = start($bench, $ours);
 	load($bench, $app, -c => 100, -n => 5000, -u => $files->{hot});
 	my ($before, $kernel) = ($app->pss, slab());
@@ -128,8 +121,7 @@ sub idle {
 }
 
 # Opens connections, one request each; then silence, in which memory is read; then all once more.
-sub hold {
-	my ($bench, $app, $list) = @_;
+sub hold ($bench, $app, $list) {
 	pipe my $in, my $order or die "pipe: $!";
 	pipe my $said, my $say or die "pipe: $!";
 	my $pid = fork // die "fork: $!";
@@ -157,8 +149,7 @@ sub slab {
 
 # ------------------------------------------------------------- all are answered
 
-sub all_answered {
-	my ($bench, $files) = @_;
+sub all_answered ($bench, $files) {
 	my $requests = 200 * ($bench->opt('quick') ? 100 : 1000);
 	my $app = start($bench, $ours);
 	my $r = load($bench, $app, -c => 200, -n => $requests, -u => $files->{hot});
@@ -198,8 +189,7 @@ sub load_of ($row) {
 	return (-c => $conns, @more);
 }
 
-sub measure {
-	my ($bench, $app, @load) = @_;
+sub measure ($bench, $app, @load) {
 	my ($cpu, $others) = ($app->cpu, $bench->others_begin);
 	my $r = load($bench, $app, -d => $bench->opt('seconds'), @load);
 	my $used = $app->cpu - $cpu;
@@ -207,8 +197,7 @@ sub measure {
 		cpu => $r->{answered} ? 1e6 * $used / $r->{answered} : undef, p50 => $r->{p50_us}, p99 => $r->{p99_us} };
 }
 
-sub print_table {
-	my ($case, $of) = @_;
+sub print_table ($case, $of) {
 	print "\n$case->{title}  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %8s %8s %7s %6s\n", 'application x conns', 'req/s', '+-%', 'CPU us/rq', 'p50 ms', 'p99 ms', 'others%', 'errors';
 	for my $row (@{ $case->{rows} }) {
@@ -220,8 +209,7 @@ sub print_table {
 
 # ------------------------------------------------------------- more connections than threads
 
-sub beyond {
-	my ($bench, $files) = @_;
+sub beyond ($bench, $files) {
 	my $deadline = 5 * $bench->opt('seconds');
 	printf "\n200 kept connections on %d threads, for %g s  (beyond)\n", $threads, $deadline;
 	printf "  %-12s %9s %22s %9s\n", 'application', 'req/s', 'never answered', 'errors';
@@ -236,8 +224,7 @@ sub beyond {
 
 # ------------------------------------------------------------- cold files
 
-sub cold {
-	my ($bench) = @_;
+sub cold ($bench) {
 	my ($ok, $why) = Accel::Slowfs->usable;
 	return $bench->note("cold left out: $why") unless $ok;
 	my $rig = Accel::Bench::Rig->new($bench);
@@ -262,11 +249,9 @@ sub cold_name ($row) {
 	return row_name($row) . ($row->[2] ? ' closed' : ' kept');
 }
 
-sub cold_once {
-	my ($bench, $rig, $files, $kind, $conns, @more) = @_;
+sub cold_once ($bench, $rig, $files, $kind, $conns, @more) {
 	my $list = $rig->absolute_list($files);
-	return $rig->with_server({ %$kind, threads => 32, stat_accel_args => [@{ $kind->{stat_accel_args} // [] }, '--warm=read:128k'] }, \%disk, sub {
-		my ($app) = @_;
+	return $rig->with_server({ %$kind, threads => 32, stat_accel_args => [@{ $kind->{stat_accel_args} // [] }, '--warm=read:128k'] }, \%disk, sub ($app) {
 		my $cpu = $app->cpu;
 		my $r = load($bench, $app, -c => $conns, -n => $files, -t => 60, -u => $list, @more);
 		return { rps => $r->{rps}, errors => $r->{errors}, p50 => $r->{p50_us}, p99 => $r->{p99_us},
@@ -276,8 +261,7 @@ sub cold_once {
 
 # ------------------------------------------------------------- aims
 
-sub aims_alone {
-	my ($bench, $of) = @_;
+sub aims_alone ($bench, $of) {
 	if (my $idle = $of->{idle}) {
 		$bench->aim('idle: connections answered twice', ($idle->{answered} + $idle->{again}) / 2, '>=', $connections);
 		$bench->aim('idle: bytes of each connection', $idle->{bytes_each}, '<=', 512);
@@ -292,8 +276,7 @@ sub aims_alone {
 }
 
 # Every row of ours against the better textbook of the case.
-sub aims_beside {
-	my ($bench, $case, $of) = @_;
+sub aims_beside ($bench, $case, $of) {
 	my ($theirs) = sort { $a->{cpu} <=> $b->{cpu} } map { $of->{$_} } grep { /^textbook/ } keys %$of;
 	for my $name (sort grep { /^ours/ } keys %$of) {
 		my $s = $of->{$name};
@@ -303,8 +286,7 @@ sub aims_beside {
 }
 
 # Taken within each round, so that both saw the same minute of the machine; of quiet rounds as long as there is one.
-sub ratio {
-	my ($bench, $what, $ours, $theirs) = @_;
+sub ratio ($bench, $what, $ours, $theirs) {
 	my @rounds = map { { others => max($ours->{rounds}[$_]{others}, $theirs->{rounds}[$_]{others}),
 		ratio => $ours->{rounds}[$_]{$what} / ($theirs->{rounds}[$_]{$what} || 1) } } 0 .. $#{ $ours->{rounds} };
 	return median(map { $_->{ratio} } $bench->undisturbed(@rounds));

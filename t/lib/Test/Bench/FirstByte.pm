@@ -31,8 +31,7 @@ my $recommended = 'auto';
 my %auto = ('nginx-aio' => 'auto:threads');
 my @cases = map { my $n = $_; map { { name => "$_-$n", clients => $_, spindles => $n } } (1, 100) } (2, 16);
 
-sub kinds {
-	my ($bench) = @_;
+sub kinds ($bench) {
 	my @known;
 	for my $s (@servers) {
 		for my $warm (grep { $_ eq 'alone' || understands($bench, $_) } @warm) {
@@ -49,8 +48,7 @@ sub understands ($bench, $warm) {
 	return $warm eq 'alone' || system(program('fcgi-stat-accel') . " --warm=$warm --version >/dev/null 2>&1") == 0;
 }
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench, lists => []);
 	$rig->add_names(many => $names, '10m');
 	my @kinds = kinds($bench);
@@ -74,10 +72,8 @@ sub run {
 
 # ------------------------------------------------------------- one cell
 
-sub cell {
-	my ($bench, $rig, $kind, $case) = @_;
-	return $rig->with_server($kind, { %disk, spindles => $case->{spindles} }, sub {
-		my ($srv) = @_;
+sub cell ($bench, $rig, $kind, $case) {
+	return $rig->with_server($kind, { %disk, spindles => $case->{spindles} }, sub ($srv) {
 		Test::Bench::Cold::warm_up($bench, $srv, $hot);
 		my $alone = $bench->load(hot_args($srv, $hot_alone));
 		my $cold = $bench->load_begin(-c => $case->{clients}, -u => $rig->list('many'), -d => $bench->opt('seconds'), -t => 60, $srv->url . '/');
@@ -90,15 +86,13 @@ sub cell {
 	});
 }
 
-sub hot_args {
-	my ($srv, $seconds) = @_;
+sub hot_args ($srv, $seconds) {
 	return (-c => 50, '--rate', 1000, -d => $seconds, -t => 60, $srv->url . $hot);
 }
 
 # ------------------------------------------------------------- figures
 
-sub print_case {
-	my ($bench, $case, $of, $runs, @kinds) = @_;
+sub print_case ($bench, $case, $of, $runs, @kinds) {
 	my $clients = $case->{clients} == 1 ? '1 client' : "$case->{clients} clients";
 	printf "\n%s of cold 10 MB files, %d spindles of %d ms for 128 KiB, cut after %g s  (%s)\n", $clients, $case->{spindles}, $disk{read_ms},
 	    $bench->opt('seconds'), $case->{name};
@@ -115,8 +109,7 @@ sub print_case {
 	}
 }
 
-sub print_aims {
-	my ($bench, $case, $of, @kinds) = @_;
+sub print_aims ($bench, $case, $of, @kinds) {
 	my $aio = $of->{'nginx-aio alone'};
 	for my $k (grep { $_->{warm} eq $recommended && $of->{ $_->{name} } } @kinds) {
 		my $m = $of->{ $k->{name} };

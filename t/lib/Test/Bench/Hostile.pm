@@ -33,8 +33,7 @@ my @growth = (descriptors => 400, threads => 64, rss => 64); # room for it; MiB 
 
 my $stop;
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $why = Test::Hostile::missing(app => 1, slow => 1);
 	die "bench: $why\n" if $why;
 	local @SIG{qw(INT TERM)} = (sub { $stop = 1 }) x 2;
@@ -47,8 +46,7 @@ sub run {
 	$self->finish;
 }
 
-sub start {
-	my ($self) = @_;
+sub start ($self) {
 	my $agents = join '', map { qq{\$HTTP["useragent"] =~ "a$_ " { server.name = "a$_" }\n} } 0 .. 14;
 	my $user = $> == 0 && getpwnam 'www-data' ? qq{server.username = "www-data"\nserver.groupname = "www-data"\n} : '';
 	$self->{bench}->note('not started by root: the server does not change its user') unless $user;
@@ -61,8 +59,7 @@ sub start {
 }
 
 # The attacks with these names, all when none is named.
-sub asked {
-	my ($names) = @_;
+sub asked ($names) {
 	return @attacks unless $names;
 	my @asked = grep { my ($name) = /^([\w-]+)/; grep { $_ eq $name } @$names } @attacks;
 	return @asked if @asked;
@@ -94,8 +91,7 @@ sub ended ($self, @kid) {
 }
 
 # One sample: the victim for some seconds, and what the server has in the middle of it.
-sub sample {
-	my ($self, $attacked, $seconds) = @_;
+sub sample ($self, $attacked, $seconds) {
 	my $world = $self->{world};
 	my @kinds = qw(hot cold);
 	my %kid = map { $_ => $world->_victim_begin($_, max 0.5, $seconds) } @kinds;
@@ -138,8 +134,7 @@ sub rotate ($self) {
 	return;
 }
 
-sub count_lines {
-	my ($self, $file) = @_;
+sub count_lines ($self, $file) {
 	open my $fh, '<', $file or return;
 	$self->{lines}++ while <$fh>;
 	unlink $file;
@@ -156,7 +151,7 @@ sub print_sample ($self, $s) {
 	    $s->{hot}{failed} + $s->{cold}{failed}, $s->{descriptors}, $s->{threads}, sprintf '%.0f', $s->{rss};
 }
 
-sub of { my ($self, $attacked, $kind, $what) = @_; return map { $_->{$kind}{$what} } grep { $_->{attacked} == $attacked } @{ $self->{samples} } }
+sub of ($self, $attacked, $kind, $what) { return map { $_->{$kind}{$what} } grep { $_->{attacked} == $attacked } @{ $self->{samples} } }
 
 sub finish ($self) {
 	my $bench = $self->{bench};
@@ -251,11 +246,10 @@ sub print_attacks ($self) {
 
 # ---------------------------------------------------------------- charts
 
-sub charts {
-	my ($self) = @_;
+sub charts ($self) {
 	my @samples = @{ $self->{samples} };
-	my $p99 = sub { my ($kind, $attacked) = @_; return [map { [$_->{at}, $_->{$kind}{p99}] } grep { $_->{attacked} == $attacked } @samples] };
-	my $all = sub { my ($what) = @_; return [map { [$_->{at}, $_->{$what}] } @samples] };
+	my $p99 = sub ($kind, $attacked) { return [map { [$_->{at}, $_->{$kind}{p99}] } grep { $_->{attacked} == $attacked } @samples] };
+	my $all = sub ($what) { return [map { [$_->{at}, $_->{$what}] } @samples] };
 	Test::Bench::Panels::draw($self->{bench}, 'hostile',
 		{ title => 'p99 of the victim', unit => 'ms', log => 1, series => [map { ["$_, alone", $p99->($_, 0)], ["$_, beside attacks", $p99->($_, 1)] } qw(hot cold)] },
 		{ title => 'memory of the server', unit => 'MiB', series => [['RSS', $all->('rss')]] },

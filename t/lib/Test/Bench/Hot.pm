@@ -38,8 +38,7 @@ our @cases = (
 );
 my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd apache floor);
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $root = $bench->files;
 	my @servers = map { $bench->server($_, $root) } $bench->wanted(@kinds, $bench->other_build);
 	my @chosen = chosen($bench->opt('case'), @cases);
@@ -83,8 +82,7 @@ sub able ($bench, $case, $root, @servers) {
 }
 
 # Byte for byte the file, or the range of it: no server is fast with wrong answers.
-sub verify {
-	my ($srv, $case, $root) = @_;
+sub verify ($srv, $case, $root) {
 	my %h = $case->{range} ? (Range => "bytes=$case->{range}[0]-$case->{range}[1]") : ();
 	my $r = HTTP::Tiny->new(timeout => 20)->get($srv->url . $case->{path}, { headers => \%h });
 	my $want = $case->{status} // 200;
@@ -116,8 +114,7 @@ sub print_case ($bench, $case, @names) {
 }
 
 # Ours over theirs; theirs may be "best" of nginx and lighttpd.
-sub ratio {
-	my ($what, $of, $name) = @_;
+sub ratio ($what, $of, $name) {
 	($name) = sort { $of->{$b}{rps} <=> $of->{$a}{rps} } grep { $of->{$_} } qw(nginx lighttpd) if $name eq 'best';
 	my ($ours, $theirs) = map { $_ && $of->{$_} && $of->{$_}{$what} } 'accel', $name;
 	return $ours && $theirs ? $ours / $theirs : 0;

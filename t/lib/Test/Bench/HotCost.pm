@@ -38,8 +38,7 @@ my @ways = (
 
 # Changes to an example that leave the question as it is.
 my %tuned = (
-	nginx => sub {
-		my ($text) = @_;
+	nginx => sub ($text) {
 		$text =~ s/^worker_processes .*/worker_processes 1;/m;
 		$text =~ s/^\s*aio threads;.*\n//m;
 		$text =~ s/worker_connections .*/worker_connections 15000;/;
@@ -49,8 +48,7 @@ my %tuned = (
 	lighttpd => sub { return Test::Site::by_command($_[0]) . "\nserver.max-keep-alive-requests = 65535\nserver.max-keep-alive-idle = 3600\n" },
 );
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my ($able, $why) = Accel::Bench::Rig::usable($bench->opt('storage') // 'slowfs');
 	my $rig = $able && Accel::Bench::Rig->new($bench, lists => ['small']);
 	$bench->note("no second table: $why") unless $rig;
@@ -70,8 +68,7 @@ sub run {
 	print_aims($bench, $of, $slow, @ways);
 }
 
-sub wanted {
-	my ($bench) = @_;
+sub wanted ($bench) {
 	my @want;
 	for my $way (grep { $bench->asked($_->{kind}) || $bench->asked($_->{name}) } @ways) {
 		my $why = Accel::Peer->missing($way->{kind});
@@ -83,8 +80,7 @@ sub wanted {
 	return @want;
 }
 
-sub start {
-	my ($bench, $way, $root) = @_;
+sub start ($bench, $way, $root) {
 	return Test::Site->start($way->{kind}, $way->{file}, root => $root, quiet => 1, $bench->cpu_of_servers, edit => sub {
 		my $text = $way->{edit} ? $way->{edit}->($_[0]) : $_[0];
 		die "$way->{name}: $way->{file} is not as expected\n" if $way->{edit} && $text eq $_[0];
@@ -92,8 +88,7 @@ sub start {
 	});
 }
 
-sub measure {
-	my ($bench, $way, $root) = @_;
+sub measure ($bench, $way, $root) {
 	my $site = start($bench, $way, $root);
 	my $r = HTTP::Tiny->new(timeout => 20)->get($site->url . $path);
 	$bench->note("$way->{name}: wrong answer, status $r->{status}") unless $r->{content} eq slurp("$root$path");
@@ -103,8 +98,7 @@ sub measure {
 	return $run;
 }
 
-sub once {
-	my ($bench, $site) = @_;
+sub once ($bench, $site) {
 	my ($accel) = $site->apps;
 	my ($cpu, $asking, $asked, $others) = ($site->cpu, $accel->cpu, $site->asked, $bench->others_begin);
 	my $r = $bench->load(@load, -d => $bench->opt('seconds'), $site->url . $path);
@@ -117,8 +111,7 @@ sub once {
 }
 
 # The slow disk stops first: a server that waits for it cannot end.
-sub neighbours {
-	my ($bench, $rig, $way) = @_;
+sub neighbours ($bench, $rig, $way) {
 	my $others = $bench->others_begin;
 	my $slow = $rig->mount_disk(\%disk);
 	my $site = start($bench, $way, $rig->root);
@@ -146,8 +139,7 @@ sub print_cost ($of, $runs, @ways) {
 	}
 }
 
-sub print_beside {
-	my ($of, @ways) = @_;
+sub print_beside ($of, @ways) {
 	print "\n50 clients of that file, 1000 req/s by the clock, beside 20 clients of cold files of 100 kB, $disk{spindles} spindles\n";
 	printf "  %-22s %12s %12s %12s %9s %9s %7s %6s\n", '', 'alone p99 ms', 'beside p99', 'max ms', 'served/s', 'cold MB/s', 'others%', 'errors';
 	for my $way (@ways) {
@@ -158,8 +150,7 @@ sub print_beside {
 }
 
 # The cheapest recipe of each server.  A p99 of less than a millisecond is as good as alone.
-sub print_aims {
-	my ($bench, $of, $slow, @ways) = @_;
+sub print_aims ($bench, $of, $slow, @ways) {
 	for my $kind (qw(nginx lighttpd)) {
 		my $alone = $of->{"$kind alone"} // next;
 		my ($best) = sort { $of->{$a}{cpu} <=> $of->{$b}{cpu} } map { $_->{name} }

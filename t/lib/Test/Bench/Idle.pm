@@ -11,8 +11,7 @@ use Accel::Util qw(program);
 my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd);
 my $connections = 10_000;
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $root = $bench->files;
 	printf "\n%d idle keep-alive connections, user memory (PSS)\n", $connections;
 	printf "  %-10s %12s %12s %10s %14s %s\n", 'server', 'before kB', 'after kB', 'held', 'kB/connection', 's to open';
@@ -34,8 +33,7 @@ sub run {
 }
 
 # Opens the connections and keeps them: how many, in how many seconds, and the server's memory then.
-sub hold {
-	my ($bench, $srv) = @_;
+sub hold ($bench, $srv) {
 	my $t = time;
 	pipe my $hold_in, my $release or die "pipe: $!";
 	pipe my $said, my $say or die "pipe: $!";

@@ -8,8 +8,7 @@ use Time::HiRes qw(time);
 
 use constant SEEDS => 4000;     # without a look at the clock, at most
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my ($first) = @{ $bench->opt('case') // [] };
 	die "bench: --case: the first seed is a number from 1, got \"$first\"\n" if defined $first && $first !~ /\A[1-9][0-9]{0,14}\z/;
 	$first //= 1 + Test::Meet::GROUP * int(time / 60);

@@ -32,8 +32,7 @@ our @cases = (
 	  servers => ['accel', 'lighttpd', 'nginx', 'nginx beside'] },
 );
 
-sub servers {
-	my ($dir) = @_;
+sub servers ($dir) {
 	mkdir "$dir/cache-$_" for qw(accel lighttpd);
 	my $deflate = sub { qq{deflate.mimetypes = ( "text/html" )\ndeflate.allowed-encodings = ( "gzip" )\ndeflate.cache-dir = "$dir/cache-$_[0]"\nmimetype.assign := ( ".html" => "text/html" )\n} };
 	my $load = qq{server.modules += ( "mod_deflate" )\n};
@@ -46,8 +45,7 @@ sub servers {
 	);
 }
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $root = $bench->files;
 	pages($root);
 	my %server = map { $_->{name} => start($bench, $_, $root) } grep { wanted($bench, $_) } servers($bench->dir);
@@ -65,11 +63,10 @@ sub run {
 	print_aims($bench, @chosen);
 }
 
-sub load { my ($case) = @_; return (-c => $case->{clients} // 100, @{ $case->{more} // [] }) }
+sub load ($case) { return (-c => $case->{clients} // 100, @{ $case->{more} // [] }) }
 
 # Text as people write it: words that come again, in another order.
-sub pages {
-	my ($root) = @_;
+sub pages ($root) {
 	my @words = map { my $n = $_; join '', map { chr(97 + ($_ * 7 + $n) % 26) } 1 .. 3 + $n % 7 } 1 .. 400;
 	srand 2;
 	my $page = "<!doctype html><title>page</title>\n";
@@ -78,16 +75,14 @@ sub pages {
 	IO::Compress::Gzip::gzip("$root/page.html", "$root/page.html.gz") or die "page.html.gz\n";
 }
 
-sub wanted {
-	my ($bench, $k) = @_;
+sub wanted ($bench, $k) {
 	return unless $bench->asked($k->{kind});
 	my $why = Accel::Peer->missing($k->{kind}) // return 1;
 	$bench->note("$k->{name} left out: $why");
 	return;
 }
 
-sub start {
-	my ($bench, $k, $root) = @_;
+sub start ($bench, $k, $root) {
 	my $srv = eval { $bench->server($k, $root) } or $bench->note("$k->{name} left out: $@");
 	return $srv;
 }

@@ -26,8 +26,7 @@ my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", spindles => 
 	{ what => 'through', name => 'cold-100k', title => 'Cold cached objects of 100 kB', clients => 100, list => 'cached' },
 ) } @spindles;
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
 	my $cache = fill($bench, $rig, $objects{ $bench->opt('quick') ? 'quick' : 'full' });
 	my @kinds = kinds($bench, $cache);
@@ -52,8 +51,7 @@ sub run {
 	print_aims($bench, $_, $bench->result->{ngcache}{ $_->{name} }) for @chosen;
 }
 
-sub kinds {
-	my ($bench, $cache) = @_;
+sub kinds ($bench, $cache) {
 	my @nginx = ({ name => 'nginx' }, { name => 'nginx-aio', aio => 1 });
 	my %with = (front => 1, threads => $threads);
 	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0 } } map { ($_, { %$_, %with, name => "$_->{name}+accel" }) } @nginx);
@@ -61,8 +59,7 @@ sub kinds {
 
 # n objects, through nginx, on the disk itself, which is fast: before the first mount. Their names are the list "cached". Returns
 # where the caches are when the slow disk is mounted.
-sub fill {
-	my ($bench, $rig, $n) = @_;
+sub fill ($bench, $rig, $n) {
 	my ($disk, $mount, $hot) = ($rig->disk . '/cache', $rig->mount_point . '/cache', $bench->dir . '/hot');
 	my (%uris, %files);
 	open my $uris, '>', $rig->list('cached') or die "cached.list: $!";
@@ -82,8 +79,7 @@ sub fill {
 	return { cold => $mount, hot => $hot };
 }
 
-sub arrivals {
-	my ($bench, $rig, $case, $runs, @kinds) = @_;
+sub arrivals ($bench, $rig, $case, $runs, @kinds) {
 	my %slow = (%disk, spindles => $case->{spindles});
 	my $most = $objects{ $bench->opt('quick') ? 'quick' : 'full' };
 	my $files = min($most, max(200, int($bench->opt('seconds') / Accel::Bench::Rig::ideal_seconds(\%slow, 1, 'cached'))));
@@ -92,8 +88,7 @@ sub arrivals {
 }
 
 # As for files: the better of the two servers without the accelerator, and twice the hot p99 alone or a millisecond.
-sub print_aims {
-	my ($bench, $case, $of) = @_;
+sub print_aims ($bench, $case, $of) {
 	my $where = "$case->{spindles} spindles";
 	for my $name (sort grep { /\+accel$/ } keys %$of) {
 		my $m = $of->{$name};

@@ -37,8 +37,7 @@ my @kinds = (
 	{ kind => 'accel', name => 'accel-server+accel', via_stat_accel => 1, helps => 1 },
 );
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
 	my @wanted = $bench->wanted(map { { front => 0, via_stat_accel => 0, threads => $threads, %$_ } } @kinds);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
@@ -59,11 +58,9 @@ sub run {
 }
 
 # A fresh server on a fresh disk: one request for the hot file, then cold clients, then hot ones by the clock beside them.
-sub cell {
-	my ($bench, $rig, $case, $kind) = @_;
+sub cell ($bench, $rig, $case, $kind) {
 	my $behind = $kind->{behind} && $bench->server({ kind => 'accel', name => 'behind' }, $rig->root);
-	my $run = $rig->with_server({ %$kind, exempt => $case->{hot}, $behind ? (proxy => { protocol => 'http', to => $behind }) : () }, { %disk, no_open => $kind->{no_open} }, sub {
-		my ($srv) = @_;
+	my $run = $rig->with_server({ %$kind, exempt => $case->{hot}, $behind ? (proxy => { protocol => 'http', to => $behind }) : () }, { %disk, no_open => $kind->{no_open} }, sub ($srv) {
 		$bench->load(-n => 1, -c => 1, -d => 5, -t => 20, $srv->url . $case->{hot});
 		my $cold = $bench->load_begin(-c => $clients, -u => $rig->list('small'), -d => $bench->opt('seconds') + $head_start, -t => 60, $srv->url . '/');
 		sleep $head_start;
@@ -89,8 +86,7 @@ sub print_case ($case, $of, @names) {
 }
 
 # On a local disk the hot file waits for nobody. On the file system that asks it waits for an open() of its own at most.
-sub print_aims {
-	my ($bench, $case, $of, @wanted) = @_;
+sub print_aims ($bench, $case, $of, @wanted) {
 	my $own = $case->{name} eq 'local' ? 0 : $disk{open_ms} * (1 + $disk{jitter} / 100);
 	for my $kind (grep { $_->{helps} } @wanted) {
 		my $m = $of->{ $kind->{name} };

@@ -24,8 +24,7 @@ my @cases = (@pairs,
 	{ name => 'slow', title => "a hot file beside $slow[0] clients that wait $slow[2] s for an application", run => \&slow });
 my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx haproxy lighttpd);
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my @wanted = $bench->wanted(@kinds, $bench->other_build);
 	my $responder = Accel::Peer->start('responder', root => $bench->files);
 	my %servers;
@@ -45,8 +44,7 @@ sub run {
 }
 
 # The servers that pass requests of this protocol on, warmed up; started once.
-sub servers {
-	my ($bench, $protocol, $responder, $started, @wanted) = @_;
+sub servers ($bench, $protocol, $responder, $started, @wanted) {
 	return @{ $started->{$protocol} } if $started->{$protocol};
 	my @able;
 	for my $k (grep { $protocol eq 'http' || $_->{kind} ne 'haproxy' } @wanted) {
@@ -59,14 +57,12 @@ sub servers {
 }
 
 # A short run is not repeated, so that --quick stays quick.
-sub once {
-	my ($bench, $srv, $case) = @_;
+sub once ($bench, $srv, $case) {
 	my $run = sub { $bench->_measure_once($srv, $case->{path}, $case->{load}) };
 	return $bench->opt('quick') ? $run->() : $bench->quietest($run);
 }
 
-sub print_case {
-	my ($bench, $case, $runs, @servers) = @_;
+sub print_case ($bench, $case, $runs, @servers) {
 	my $of = $bench->result->{proxy}{ $case->{name} } = { map { $_ => { %{ $bench->summary(@{ $runs->{$_} }) }, rounds => $runs->{$_} } } keys %$runs };
 	print "\n$case->{title}  ($case->{name})\n";
 	printf "  %-10s %9s %10s %12s %9s %9s %7s %7s %8s %6s\n", 'server', 'req/s', 'CPU us/rq', 'req/CPU s', 'p50 ms', 'p99 ms', 'busy%', 'others%',
@@ -81,14 +77,12 @@ sub print_case {
 }
 
 # Requests per CPU second, ours over theirs, within each round: both saw the same minute of the machine.
-sub ratio {
-	my ($of, $name) = @_;
+sub ratio ($of, $name) {
 	my ($ours, $theirs) = map { $of->{$_}{rounds} } 'accel', $name;
 	return median(map { $theirs->[$_]{cpu} / ($ours->[$_]{cpu} || 1) } 0 .. $#$ours);
 }
 
-sub print_aims {
-	my ($bench) = @_;
+sub print_aims ($bench) {
 	print "\nAims\n";
 	for my $case (@cases) {
 		my $of = $bench->result->{proxy}{ $case->{name} } or next;
@@ -104,8 +98,7 @@ sub print_aims {
 
 # ------------------------------------------------------------- uploads
 
-sub uploads {
-	my ($bench, $case, $responder, @wanted) = @_;
+sub uploads ($bench, $case, $responder, @wanted) {
 	my @able = servers($bench, $case->{protocol}, $responder, $bench->{uploaders}{ $case->{protocol} } //= {}, @wanted);
 	my %runs;
 	for my $round (1 .. $bench->opt('rounds')) {
@@ -123,8 +116,7 @@ sub upload_once ($bench, $srv) {
 		p50 => 1e6 * $s, p99 => 1e6 * $s };
 }
 
-sub send_upload {
-	my ($port) = @_;
+sub send_upload ($port) {
 	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or return "connect: $!";
 	my $block = 'x' x $mib;
 	my ($left, $answer) = ($upload, '');
@@ -142,8 +134,7 @@ sub send_upload {
 # ------------------------------------------------------------- fcgi-stat-accel
 
 # Where each keeps it: accel as an application, nginx and lighttpd in front of their files.
-sub stat_accel {
-	my ($bench, $case, $responder, @wanted) = @_;
+sub stat_accel ($bench, $case, $responder, @wanted) {
 	my $kept = "proxy-core.max-keep-alive-requests = 65535\n";
 	my @able = map { $bench->server({ %$_, threads => 8, $_->{kind} eq 'accel' ? (via_stat_accel => 1, conf => $kept) : (front => 1) }, $bench->dir . '/root') }
 	    grep { $_->{kind} ne 'haproxy' } @wanted;
@@ -157,8 +148,7 @@ sub stat_accel {
 
 # ------------------------------------------------------------- a hot file beside slow applications
 
-sub slow {
-	my ($bench, $case, $responder, @wanted) = @_;
+sub slow ($bench, $case, $responder, @wanted) {
 	my ($kind) = grep { $_->{kind} eq 'accel' } @wanted or return;
 	my $srv = $bench->server({ %$kind, proxy => { protocol => 'http', to => $responder, pool => 256 } }, $bench->dir . '/root');
 	my @load = (-c => 50, '--rate' => 2000, -d => $bench->opt('quick') ? 2 : 5);

@@ -28,8 +28,7 @@ my @rows = (
 	{ name => 'a loop of stat', run => 'find "$@" -type f | while read -r f; do stat -c "" "$f"; done >/dev/null', cold => [5, 1], hot => 10 },
 );
 
-sub run {
-	my ($bench) = @_;
+sub run ($bench) {
 	my ($ok, $why) = Accel::Slowfs->usable;
 	die "bench: no slow disk: $why\n" unless $ok;
 	my $tree = $bench->dir . '/tree';
@@ -50,8 +49,7 @@ sub run {
 	report($bench, \%cold, \%hot);
 }
 
-sub fill {
-	my ($tree) = @_;
+sub fill ($tree) {
 	mkdir $tree or die "$tree: $!\n";
 	for my $d (1 .. $dirs) {
 		mkdir "$tree/$d" or die "$tree/$d: $!\n";
@@ -63,15 +61,13 @@ sub fill {
 }
 
 # A program that did not look up all names is not compared.
-sub check {
-	my ($row, $lookups) = @_;
+sub check ($row, $lookups) {
 	my ($n, $files) = @{ $row->{cold} };
 	my $should = $n * (1 + $files * $each);
 	die "bench: $row->{name}: $lookups names were looked up, not $should\n" unless $lookups == $should;
 }
 
-sub files_per_s {
-	my ($bench, $row, $tree, $n) = @_;
+sub files_per_s ($bench, $row, $tree, $n) {
 	my @cores = $bench->{pinned} ? ('taskset', '-c', '0,1') : ();
 	local $ENV{WARM} = program('accel-warm');
 	my @part = $n == $dirs ? $tree : map { "$tree/$_" } 1 .. $n;
@@ -80,8 +76,7 @@ sub files_per_s {
 	return $n * $each / (time - $t);
 }
 
-sub report {
-	my ($bench, $cold, $hot) = @_;
+sub report ($bench, $cold, $hot) {
 	printf "\n%d files in %d directories, files per second\n", $dirs * $each, $dirs;
 	printf "  %-26s %14s %14s\n", '', "cold, $disk{spindles} disks", 'in memory';
 	my $of = $bench->result->{walk} = {};

@@ -1,8 +1,8 @@
 package Test::Drill::Cases;
 # What a hostile application does, and what its client must get.
 #
-# `all($protocol)` returns hashes: `name`; `want`, a status, "cut" or a list of both; `do`, called with the codec (Test::Wire) and the
-# request, returns what is sent: strings, and `[drip => bytes]` one byte at a time, `[flood => bytes]` without end, `['close']`,
+# `all($protocol)` returns hashes: `name`; `want`, a status, "cut" or a list of both; `do`, called with the codec (Test::Wire),
+# returns what is sent: strings, and `[drip => bytes]` one byte at a time, `[flood => bytes]` without end, `['close']`,
 # `['reset']`, `['half']` closes one direction, `['wait']` keeps silent.
 #
 # `text` is the body of the reply; `method`, `body` and `fields` change the request; `early`: the application does not wait for the body;
@@ -14,8 +14,7 @@ use Test::Fcgi::Codec qw(record stream end_request T_BEGIN T_STDIN T_STDOUT T_ST
 
 my ($p, @all);
 
-sub add {
-	my ($name, $want, $do, %more) = @_;
+sub add ($name, $want, $do, %more) {
 	$want = $want->{$p} // $want->{other} if ref $want eq 'HASH';
 	$more{block} = 'stalls' if ($more{block} // '') eq 'silent' && grep { defined && $_ eq 'cut' } ref $want ? @$want : $want;
 	push @all, { block => 'drill', %more, name => $name, want => $want, do => $do } if defined $want;
@@ -23,13 +22,12 @@ sub add {
 }
 
 # A head in CGI style, with a body.
-sub raw {
-	my ($name, $want, $head, %more) = @_;
-	add($name, $want, sub { my ($w) = @_; return $w->raw_head($head . "\r\n") . $w->body($more{sends} // 'body') . $w->end }, %more);
+sub raw ($name, $want, $head, %more) {
+	add($name, $want, sub ($w) { return $w->raw_head($head . "\r\n") . $w->body($more{sends} // 'body') . $w->end }, %more);
 	return;
 }
 
-sub whole { my ($w, $body) = @_; return $w->head(200, 'X-A' => 'b') . $w->body($body // 'body') . $w->end }
+sub whole ($w, $body = 'body') { return $w->head(200, 'X-A' => 'b') . $w->body($body) . $w->end }
 
 # ---------------------------------------------------------------- every protocol
 
@@ -41,12 +39,12 @@ sub breaks {
 		my $late = $how eq 'closes' ? $open : 'cut';
 		my @in = (block => $block);
 		add("$how at once", $early, sub { $do }, @in);
-		add("$how after one byte", $early, sub { (substr(whole($_[0]), 0, 1), $do) }, @in);
-		add("$how within the head", $early, sub { my ($w) = @_; (substr($w->head(200, 'X-A' => 'b' x 100), 0, 60), $do) }, @in);
-		add("$how after a head without length", $late, sub { my ($w) = @_; ($w->head(200, 'X-A' => 'b'), $do) }, @in);
-		add("$how after a head with a length", 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 10), $do) }, @in);
-		add("$how within a body without length", $late, sub { my ($w) = @_; ($w->head(200, 'X-A' => 'b') . $w->body('half'), $do) }, @in);
-		add("$how within a body", 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 10) . $w->body('half'), $do) }, @in);
+		add("$how after one byte", $early, sub ($w) { (substr(whole($w), 0, 1), $do) }, @in);
+		add("$how within the head", $early, sub ($w) { (substr($w->head(200, 'X-A' => 'b' x 100), 0, 60), $do) }, @in);
+		add("$how after a head without length", $late, sub ($w) { ($w->head(200, 'X-A' => 'b'), $do) }, @in);
+		add("$how after a head with a length", 'cut', sub ($w) { ($w->head(200, 'Content-Length' => 10), $do) }, @in);
+		add("$how within a body without length", $late, sub ($w) { ($w->head(200, 'X-A' => 'b') . $w->body('half'), $do) }, @in);
+		add("$how within a body", 'cut', sub ($w) { ($w->head(200, 'Content-Length' => 10) . $w->body('half'), $do) }, @in);
 		add("$how before the body of the request is there", $early, sub { $do }, early => 1, method => 'POST', body => 'x' x 300_000,
 		    block => $block eq 'silent' ? 'quiet' : $block);
 	}
@@ -58,21 +56,21 @@ sub breaks {
 	}
 	add('speaks first', 502, sub { ['close'] }, block => 'greets');
 	add('is not there', 503, sub { }, block => 'gone');
-	add('half closes after its reply', 200, sub { my ($w) = @_; (whole($w), ['half'], ['wait']) }, text => 'body');
-	add('closes after its reply', 200, sub { my ($w) = @_; (whole($w), ['close']) }, text => 'body');
-	add('resets within a large body', 'cut', sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 3_000_000) . $w->body('x' x 1_000_000), ['reset']) });
+	add('half closes after its reply', 200, sub ($w) { (whole($w), ['half'], ['wait']) }, text => 'body');
+	add('closes after its reply', 200, sub ($w) { (whole($w), ['close']) }, text => 'body');
+	add('resets within a large body', 'cut', sub ($w) { ($w->head(200, 'Content-Length' => 3_000_000) . $w->body('x' x 1_000_000), ['reset']) });
 	return;
 }
 
 sub slow {
-	add('one byte at a time', 200, sub { [drip => whole($_[0])] }, text => 'body');
-	add('one byte at a time, with a length', 200, sub { my ($w) = @_; [drip => $w->head(200, 'Content-Length' => 4) . $w->body('body') . $w->end] }, text => 'body');
-	add('one byte at a time, to the middle', 'cut', sub { my ($w) = @_; ([drip => $w->head(200, 'Content-Length' => 9) . $w->body('body')], ['close']) });
-	add('pieces of one byte', 200, sub { my ($w) = @_; $w->head(200, 'X-A' => 'b') . join('', map { $w->body($_) } split //, 'x' x 5000) . $w->end }, text => 'x' x 5000);
-	add('5 MB', 200, sub { whole($_[0], 'y' x 5_000_000) }, text => 'y' x 5_000_000);
-	add('an early reply', 200, sub { my ($w) = @_; ($w->head(200, 'Content-Length' => 4) . $w->body('body') . $w->end, ['wait']) }, block => 'uploads', text => 'body', early => 1, method => 'POST', body => 'x' x 1_000_000);
+	add('one byte at a time', 200, sub ($w) { [drip => whole($w)] }, text => 'body');
+	add('one byte at a time, with a length', 200, sub ($w) { [drip => $w->head(200, 'Content-Length' => 4) . $w->body('body') . $w->end] }, text => 'body');
+	add('one byte at a time, to the middle', 'cut', sub ($w) { ([drip => $w->head(200, 'Content-Length' => 9) . $w->body('body')], ['close']) });
+	add('pieces of one byte', 200, sub ($w) { $w->head(200, 'X-A' => 'b') . join('', map { $w->body($_) } split //, 'x' x 5000) . $w->end }, text => 'x' x 5000);
+	add('5 MB', 200, sub ($w) { whole($w, 'y' x 5_000_000) }, text => 'y' x 5_000_000);
+	add('an early reply', 200, sub ($w) { ($w->head(200, 'Content-Length' => 4) . $w->body('body') . $w->end, ['wait']) }, block => 'uploads', text => 'body', early => 1, method => 'POST', body => 'x' x 1_000_000);
 	# TCP may lose a reply whose sender closes with unread bytes.
-	add('an early reply, then closes', [200, 502, 'cut'], sub { (whole($_[0]), ['close']) }, early => 1, method => 'POST', body => 'x' x 1_000_000);
+	add('an early reply, then closes', [200, 502, 'cut'], sub ($w) { (whole($w), ['close']) }, early => 1, method => 'POST', body => 'x' x 1_000_000);
 	return;
 }
 
@@ -96,8 +94,8 @@ sub heads {
 	raw('too many fields', 502, join('', map { "X-$_: b\r\n" } 1 .. 300));
 	raw('a long value', 200, 'X-A: ' . 'b' x ($lines ? 60_000 : 7_000) . "\r\n", text => 'body');
 	raw('a head of 70 kB', 502, 'X-A: ' . 'b' x 70_000 . "\r\n") if $lines;
-	add('a head without end', 502, sub { my ($w) = @_; ($w->raw_head("X-A: b\r\n"), [flood => $w->can('note') ? $w->raw_head("X-A: b\r\n" x 100) : "X-A: b\r\n" x 100]) }) if $lines;
-	add('a line without end', 502, sub { my ($w) = @_; ($w->raw_head('X-A: '), [flood => $w->can('note') ? $w->raw_head('b' x 1000) : 'b' x 1000]) }) if $lines;
+	add('a head without end', 502, sub ($w) { ($w->raw_head("X-A: b\r\n"), [flood => $w->can('note') ? $w->raw_head("X-A: b\r\n" x 100) : "X-A: b\r\n" x 100]) }) if $lines;
+	add('a line without end', 502, sub ($w) { ($w->raw_head('X-A: '), [flood => $w->can('note') ? $w->raw_head('b' x 1000) : 'b' x 1000]) }) if $lines;
 	add('random bytes', 502, sub { (join('', map { chr(($_ * 7919) % 251) } 1 .. 2000), ['close']) });
 	add('NUL bytes', 502, sub { ("\0" x 2000, ['close']) });
 	return;
@@ -143,8 +141,8 @@ sub files {
 	    ['climbs', [403, 404], '/../../etc/passwd'], ['not there', 404, '/none'], ['relative', [403, 404, 502], 'none'];
 	raw('X-Sendfile beside 204', 204, "Status: 204 x\r\nX-Sendfile: /etc/passwd\r\n");
 	raw('X-Sendfile and HEAD', 403, "X-Sendfile: /etc/passwd\r\n", method => 'HEAD', sends => '');
-	add('X-Sendfile, then silent', 403, sub { my ($w) = @_; ($w->head(200, 'X-Sendfile' => '/etc/passwd', 'Content-Length' => 10), ['wait']) });
-	add('X-Sendfile, then without end', 403, sub { my ($w) = @_; ($w->head(200, 'X-Sendfile' => '/etc/passwd'), [flood => $w->body('x' x 4000)]) });
+	add('X-Sendfile, then silent', 403, sub ($w) { ($w->head(200, 'X-Sendfile' => '/etc/passwd', 'Content-Length' => 10), ['wait']) });
+	add('X-Sendfile, then without end', 403, sub ($w) { ($w->head(200, 'X-Sendfile' => '/etc/passwd'), [flood => $w->body('x' x 4000)]) });
 	return;
 }
 
@@ -155,7 +153,7 @@ sub requests {
 
 # ---------------------------------------------------------------- FastCGI
 
-sub fcgi { my ($name, $want, $bytes, %more) = @_; add($name, $want, sub { ($bytes, @{ $more{then} // [] }) }, %more); return }
+sub fcgi ($name, $want, $bytes, %more) { add($name, $want, sub { ($bytes, @{ $more{then} // [] }) }, %more); return }
 
 sub fastcgi {
 	my ($head, $body, $end) = (record(T_STDOUT, 1, "X-A: b\r\n\r\n"), record(T_STDOUT, 1, 'body'), end_request(1));

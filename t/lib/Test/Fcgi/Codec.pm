@@ -14,25 +14,22 @@ use constant { T_BEGIN => 1, T_ABORT => 2, T_END => 3, T_PARAMS => 4, T_STDIN =>
 	T_GET_VALUES => 9, T_GET_VALUES_RESULT => 10, T_UNKNOWN_TYPE => 11 };
 
 # Options padding, version and length make it invalid.
-sub record {
-	my ($type, $id, $content, %arg) = @_;
+sub record ($type, $id, $content, %arg) {
 	my $pad = $arg{padding} // 0;
 	return pack('CCnnCC', $arg{version} // 1, $type, $id, $arg{length} // length $content, $pad, 0)
 	    . $content . ("\0" x $pad);
 }
 
-sub begin {
-	my ($id, %arg) = @_;
+sub begin ($id, %arg) {
 	return record(T_BEGIN, $id, pack('nCx5', $arg{role} // 1, $arg{keep} ? 1 : 0));
 }
 
-sub end_request {
-	my ($id, $protocol_status, $app_status) = @_;
-	return record(T_END, $id, pack 'NCx3', $app_status // 0, $protocol_status // 0);
+sub end_request ($id, $protocol_status = 0, $app_status = 0) {
+	return record(T_END, $id, pack 'NCx3', $app_status, $protocol_status);
 }
 
 # As many records as the bytes need, without the empty one that ends the stream.
-sub stream { my ($type, $id, $bytes) = @_; return join '', map { record($type, $id, $_) } unpack '(a65535)*', $bytes }
+sub stream ($type, $id, $bytes) { return join '', map { record($type, $id, $_) } unpack '(a65535)*', $bytes }
 
 sub _length { $_[0] < 128 ? pack 'C', $_[0] : pack 'N', $_[0] | 0x80000000 }
 
@@ -55,19 +52,16 @@ sub unpair ($s) {
 }
 
 # The whole stream: the records and the empty one.
-sub params {
-	my ($id, @pairs) = @_;
+sub params ($id, @pairs) {
 	return stream(T_PARAMS, $id, pairs(@pairs)) . record(T_PARAMS, $id, '');
 }
 
-sub request {
-	my ($id, $keep, @pairs) = @_;
+sub request ($id, $keep, @pairs) {
 	return begin($id, keep => $keep) . params($id, @pairs) . record(T_STDIN, $id, '');
 }
 
 # Takes the complete records off the start of $$buf: [type, id, content]...
-sub parse_records {
-	my ($buf) = @_;
+sub parse_records ($buf) {
 	my @got;
 	while (length $$buf >= 8) {
 		my (undef, $type, $id, $len, $pad) = unpack 'CCnnC', $$buf;

@@ -21,8 +21,7 @@ use constant LATE => 0.03;
 
 my $journal;
 
-sub start {
-	my ($class, $dir) = @_;
+sub start ($class, $dir) {
 	my @listen;
 	for my $p (@Test::Wire::PROTOCOLS) {
 		for my $auth (0, 1) {
@@ -91,8 +90,7 @@ sub _drop ($c) {
 	return;
 }
 
-sub _read {
-	my ($c) = @_;
+sub _read ($c) {
 	my $n = sysread $c->{sock}, my $bytes, 65536;
 	return if !defined $n && ($!{EAGAIN} || $!{EINTR});
 	return _drop($c) if !$n;
@@ -105,8 +103,7 @@ sub _read {
 }
 
 # Sends what there is, and does what follows it.
-sub _go {
-	my ($c) = @_;
+sub _go ($c) {
 	$c->{out} .= $c->{wire}->answers unless $c->{mute};
 	while (length $c->{out}) {
 		my $n = syswrite $c->{sock}, $c->{out}, 65536;
@@ -140,8 +137,7 @@ sub _journal ($c) {
 
 sub query { return map { my ($k, $v) = split /=/, $_, 2; $k => ($v // '') =~ s/%([0-9a-fA-F]{2})/chr hex $1/ger } split /&/, $_[0] }
 
-sub _asked {
-	my ($c) = @_;
+sub _asked ($c) {
 	my $q = $c->{wire}->request or return;
 	if (!$c->{q}) {
 		my $env = $q->{env};
@@ -157,8 +153,7 @@ sub _asked {
 	else                                                 { _answer($c) }
 }
 
-sub _reply {
-	my ($c, $status, $body, @pairs) = @_;
+sub _reply ($c, $status, $body, @pairs) {
 	my $w = $c->{wire};
 	$c->{out} .= $w->head($status, 'Content-Type' => 'text/plain', @pairs) . ($c->{q}{method} eq 'HEAD' ? '' : $w->body($body)) . $w->end;
 	$c->{then} = 'next';
@@ -166,7 +161,7 @@ sub _reply {
 	if (!$c->{q}{whole} && $c->{protocol} eq 'ajp13') { $c->{mute} = 1; $c->{then} = 'close' }
 }
 
-sub said { my ($do, @got) = @_; return join(' ', @got) . "\n" . 'x' x ($do->{p} || 0) }
+sub said ($do, @got) { return join(' ', @got) . "\n" . 'x' x ($do->{p} || 0) }
 
 sub _answer ($c) {
 	my $a = $c->{do}{a} // '';
@@ -174,38 +169,34 @@ sub _answer ($c) {
 	return defined &{"do_$a"} ? &{"do_$a"}($c, $c->{do}) : do_echo($c, $c->{do});
 }
 
-sub do_echo {
-	my ($c, $do) = @_;
+sub do_echo ($c, $do, @) {
 	my $body = said($do, _got($c));
 	_reply($c, $do->{s} || 200, $body, 'Content-Length' => length $body);
 }
 { no warnings 'once'; *do_late = \&do_echo; *do_earlycontrol = \&do_control }
 
-sub do_open  { my ($c, $do) = @_; _reply($c, $do->{s} || 200, said($do, _got($c))) }    # without a length
-sub do_early { my ($c) = @_; my $body = "early $c->{id}\n"; _reply($c, 200, $body, 'Content-Length' => length $body) }
+sub do_open  ($c, $do, @) { _reply($c, $do->{s} || 200, said($do, _got($c))) }    # without a length
+sub do_early ($c, @) { my $body = "early $c->{id}\n"; _reply($c, 200, $body, 'Content-Length' => length $body) }
 
-sub do_earlyclose { my ($c) = @_; do_early($c); $c->{then} = 'close' }
-sub do_earlybreak { my ($c) = @_; $c->{then} = 'close' }
-sub do_breakhead  { my ($c) = @_; $c->{then} = 'close' }
-sub do_reset      { my ($c) = @_; $c->{then} = 'reset' }
-sub do_silent     { my ($c) = @_; $c->{then} = 'never' }
-sub do_garbage    { my ($c) = @_; $c->{out} .= "\0garbage \xff\r\n" x 3; $c->{then} = 'close' }
+sub do_earlyclose ($c, @) { do_early($c); $c->{then} = 'close' }
+sub do_earlybreak ($c, @) { $c->{then} = 'close' }
+sub do_breakhead  ($c, @) { $c->{then} = 'close' }
+sub do_reset      ($c, @) { $c->{then} = 'reset' }
+sub do_silent     ($c, @) { $c->{then} = 'never' }
+sub do_garbage    ($c, @) { $c->{out} .= "\0garbage \xff\r\n" x 3; $c->{then} = 'close' }
 
-sub do_break {
-	my ($c) = @_;
+sub do_break ($c, @) {
 	my $w = $c->{wire};
 	$c->{out} .= $w->head(200, 'Content-Length' => 1000, 'Content-Type' => 'text/plain') . $w->body('half');
 	$c->{then} = 'close';
 }
 
-sub do_control {
-	my ($c, $do) = @_;
+sub do_control ($c, $do, @) {
 	my $body = "control $c->{id}\n";
 	_reply($c, $do->{s} || 200, $body, 'Content-Length' => length $body, $do->{x} => $do->{v});
 }
 
-sub do_auth {
-	my ($c, $do) = @_;
+sub do_auth ($c, $do, @) {
 	return do_silent($c) if $do->{how} eq 'silent';
 	return do_garbage($c) if $do->{how} eq 'garbage';
 	return do_breakhead($c) if $do->{how} eq 'break';
@@ -242,6 +233,6 @@ while (length $text) { my $k = syswrite STDOUT, $text or last; substr($text, 0, 
 POSIX::_exit(0);
 END
 
-sub program { my ($file) = @_; return $program =~ s/JOURNAL/$file/r }
+sub program ($file) { return $program =~ s/JOURNAL/$file/r }
 
 1;

@@ -15,8 +15,7 @@ use Time::HiRes qw(time);
 
 use constant SIP => 0.004;      # seconds between two reads of a slow client
 
-sub new {
-	my ($class, $port, %self) = @_;
+sub new ($class, $port, %self) {
 	my $sock = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!";
 	setsockopt $sock, SOL_SOCKET, SO_RCVBUF, 4096 if $self{slow};
 	setsockopt $sock, IPPROTO_TCP, TCP_NODELAY, 1;
@@ -71,7 +70,7 @@ sub _over ($self, $reset = undef) {
 	return;
 }
 
-sub _leave { my ($self) = @_; $self->{left} = 1; return $self->_over($self->{reset}) }
+sub _leave ($self) { $self->{left} = 1; return $self->_over($self->{reset}) }
 
 sub _write ($self) {
 	my $piece = $self->{out}[0];
@@ -93,8 +92,7 @@ sub _write ($self) {
 	return;
 }
 
-sub _read {
-	my ($self) = @_;
+sub _read ($self) {
 	my $n = sysread $self->{sock}, my $bytes, $self->{slow} || 1 << 18;
 	return if !defined $n && ($!{EAGAIN} || $!{EINTR});
 	$self->{moved} = time;
@@ -112,13 +110,12 @@ sub _read {
 	return $self->_over;
 }
 
-sub _answered { my ($self) = @_; return @{ $self->{replies} } >= @{ $self->{train} } && !$self->{reply} && !@{ $self->{out} } }
+sub _answered ($self) { return @{ $self->{replies} } >= @{ $self->{train} } && !$self->{reply} && !@{ $self->{out} } }
 
 # ---------------------------------------------------------------- replies
 
 # One step; false when more bytes are needed.
-sub _reply {
-	my ($self) = @_;
+sub _reply ($self) {
 	return $self->_more if $self->{reply};
 	$self->{in} =~ s/\A(.*?)\r\n\r\n//s or return 0;
 	my $head = $1;
@@ -139,8 +136,7 @@ sub _reply {
 	return 1;
 }
 
-sub _more {
-	my ($self) = @_;
+sub _more ($self) {
 	my $r = $self->{reply};
 	if (defined $r->{need}) {
 		return 0 if length $self->{in} < $r->{need};

@@ -28,8 +28,7 @@ sub _handler ($dice, $kind, $word) {
 	return "/$kind/?a=echo&h=$word";
 }
 
-sub new {
-	my ($class, $dice, $dir) = @_;
+sub new ($class, $dice, $dir) {
 	@BACKENDS = sort(Test::Server::backends()) unless @BACKENDS;
 	my %is = (
 		workers => $dice->weigh(1 => 4, 2 => 1), stream => $dice->n(3), keep => $dice->pick(0, 100), pool => $dice->pick(2, 4, 16),
@@ -44,8 +43,7 @@ sub new {
 	return $self;
 }
 
-sub _text {
-	my ($self, $dice) = @_;
+sub _text ($self, $dice) {
 	my ($dir, $idle) = ($self->{dir}, IDLE);
 	my $able = sub { $_[0] ? 'enable' : 'disable' };
 	my $conf = <<"END";

@@ -3,8 +3,7 @@ package Test::Meet::Dice;
 use v5.36;
 
 # splitmix64 spreads the seed, so that neighbours have nothing in common.
-sub new {
-	my ($class, $seed) = @_;
+sub new ($class, $seed) {
 	my $z = $seed + 0x1e3779b9;
 	for (1 .. 3) {
 		$z ^= $z << 21;
@@ -17,8 +16,7 @@ sub new {
 }
 
 # 0 .. k - 1
-sub n {
-	my ($self, $k) = @_;
+sub n ($self, $k) {
 	my $x = $$self;
 	$x ^= $x << 13;
 	$x ^= $x >> 7;
@@ -27,8 +25,8 @@ sub n {
 	return int(($x >> 16) % $k);
 }
 
-sub chance { my ($self, $percent) = @_; return $self->n(100) < $percent }
-sub pick   { my ($self, @of) = @_; return $of[$self->n(scalar @of)] }
+sub chance ($self, $percent) { return $self->n(100) < $percent }
+sub pick   ($self, @of) { return $of[$self->n(scalar @of)] }
 
 # pairs of value and weight
 sub weigh ($self, @pairs) {

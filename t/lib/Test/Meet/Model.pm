@@ -17,16 +17,14 @@ use Test::Wire ();
 my @SIZE = (20, 1000, 70_000, 300_000);
 our $ERROR_PAGE = "<html>the error page</html>\n";
 
-sub content {
-	my ($n) = @_;
+sub content ($n) {
 	return substr "FILE $n " . join('', map { chr(97 + ($_ * 7 + $n) % 26) } 0 .. 1012) x (1 + $SIZE[$n] / 1000), 0, $SIZE[$n];
 }
 
 my @file = map { content($_) } 0 .. $#SIZE;
 
-sub new {
-	my ($class, $conf, $dir, $before) = @_;
-	return bless { conf => $conf, dir => $dir, sent => {}, before => $before // {} }, $class;
+sub new ($class, $conf, $dir, $before = {}) {
+	return bless { conf => $conf, dir => $dir, sent => {}, before => $before }, $class;
 }
 
 # ---------------------------------------------------------------- what may come
@@ -56,23 +54,21 @@ sub _intercepted ($self, $q, @status) {
 	return $self->{conf}{intercept} ? $self->_refused($q, @status) : ();
 }
 
-sub _line { my ($q, $hop, $method, $body) = @_; return join(' ', $q->{id}, $hop, $method, length $body, md5_hex($body)) . "\n" }
+sub _line ($q, $hop, $method, $body) { return join(' ', $q->{id}, $hop, $method, length $body, md5_hex($body)) . "\n" }
 
 # What an application says of the request; one that answers errors gets no body, or, as a front controller, that of the request, if no application
 # has had it before.
-sub _echoed {
-	my ($self, $q, $hop, $body) = @_;
+sub _echoed ($self, $q, $hop, $body) {
 	my $get = $q->{method} eq 'HEAD' ? 'HEAD' : 'GET';
 	my %ok = map { $_ => 1 } _line($q, $hop, $get, ''), $body ? _line($q, $hop, $q->{method}, $q->{body}) : ();
 	return sub { $ok{ $_[0] } };
 }
 
-sub _file { my ($self, $n, $range) = @_; return $range ? [206, substr $file[$n], 5, 10] : [200, $file[$n]] }
+sub _file ($self, $n, $range = undef) { return $range ? [206, substr $file[$n], 5, 10] : [200, $file[$n]] }
 
 # ---------------------------------------------------------------- requests
 
-sub request {
-	my ($self, $dice, $id) = @_;
+sub request ($self, $dice, $id) {
 	my $handler = $dice->weigh(hot => 5, cold => 7, missing => 4, dir => 1, (map { $_ => 5 } @Test::Wire::PROTOCOLS), cgi => 2, status => 1);
 	my $is_app = grep { $_ eq $handler } @Test::Wire::PROTOCOLS, 'cgi';
 	my %q = (id => $id, handler => $handler, want => [], lines => [], body => '');
@@ -92,8 +88,7 @@ sub request {
 	return \%q;
 }
 
-sub _body {
-	my ($self, $dice, $id) = @_;
+sub _body ($self, $dice, $id) {
 	my $n = $dice->weigh(1 => 1, 10 => 3, 1000 => 4, 20_000 => 3, 70_000 => 2, 300_000 => 1);
 	return substr "$id " . join('', map { chr(65 + $dice->n(26)) } 1 .. 61) x (1 + $n / 60), 0, $n;
 }
@@ -119,8 +114,7 @@ sub _file_request ($self, $dice, $q) {
 }
 
 # A name that was never asked for.  It is a link, so a thread follows it (io/disk/at_once.c).
-sub cold {
-	my ($self, $name, $n) = @_;
+sub cold ($self, $name, $n) {
 	symlink "../files/$n.bin", "$self->{dir}/www/cold/$name" or die "$name: $!";
 	return "/cold/$name";
 }
@@ -276,10 +270,9 @@ sub _fits ($is, $want) {
 	return ref $want eq 'CODE' ? $want->($is) : $is =~ $want;
 }
 
-sub _shown { my ($s) = @_; return '"' . substr($s =~ s/[^ -~]/./gr, 0, 60) . '"' . (length $s > 60 ? ' and ' . (length($s) - 60) . ' bytes' : '') }
+sub _shown ($s) { return '"' . substr($s =~ s/[^ -~]/./gr, 0, 60) . '"' . (length $s > 60 ? ' and ' . (length($s) - 60) . ' bytes' : '') }
 
-sub _reply {
-	my ($self, $q, $r, $late) = @_;
+sub _reply ($self, $q, $r, $late) {
 	return "status line: $r->{head}" if !$r->{status};
 	my ($leak) = $r->{head} =~ /^((?:x-sendfile|x-lighttpd-|x-accel-|x-rewrite-)[^\r\n]*)/mi;
 	return "a control header reaches the client: $leak" if $leak;
@@ -324,8 +317,7 @@ sub judge ($self, $c) {
 }
 
 # A line of the applications.
-sub journal {
-	my ($self, $line) = @_;
+sub journal ($self, $line) {
 	my ($id, $hop, $method, $n, $digest, $how) = split ' ', $line;
 	return "an application got a malformed request: $line" if $hop eq 'malformed';
 	my $q = $self->{sent}{$id} // $self->{before}{$id} // return "an application got a request that nobody sent: $line";

@@ -63,8 +63,7 @@ sub check_example ($site, %want) {
 }
 
 # The lines of a README: they serve a file, and ask the accelerator.
-sub check_asked {
-	my ($site) = @_;
+sub check_asked ($site) {
 	is $site->get('/names/%2541.txt')->{body}, 'I am %41.txt', 'a file is served';
 	is $site->asked, 1, '... after a question to the accelerator';
 	return;
@@ -88,8 +87,7 @@ sub check_files ($site) {
 }
 
 # These files, and not others of the same name, are what the accelerator has made warm.
-sub warmed_are {
-	my ($site, %want) = @_;
+sub warmed_are ($site, %want) {
 	my %got;
 	my $in_log = sub { "$site->{root}/$_[0]" =~ s/[\xfe\xff]/\xef\xbf\xbd/gr };       # U+FFFD for what is not UTF-8
 	eventually(sub { %got = $site->warmed; !grep { !defined $got{ $in_log->($_) } } keys %want }, 5);
@@ -205,8 +203,7 @@ sub check_end ($site, %want) {
 
 # check_order($site, $answer, status => what comes of it if not 200): after check_end, since it ends the accelerator.  The file
 # appears while the server waits for the answer: a server that has looked for it before has found nothing.
-sub check_order {
-	my ($site, $answer, %want) = @_;
+sub check_order ($site, $answer, %want) {
 	subtest "$site->{name}: the question comes before the look-up" => sub {
 		my $file = "$site->{root}/late.txt";
 		unlink $file;
