@@ -34,7 +34,7 @@ static char *dir, *list;
 static char body[SIZE + 100];
 
 static void
-setup(void)
+up(void)
 {
 	GString *lines = g_string_new(NULL);
 	unsigned i;
@@ -315,7 +315,7 @@ main(int argc, char **argv)
 	int code;
 
 	messages = g_string_new(NULL);
-	setup();
+	up();
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_data_func("/accel-load/verify/length", "length", whole_bodies);
 	g_test_add_data_func("/accel-load/verify/hash", "hash:", whole_bodies);

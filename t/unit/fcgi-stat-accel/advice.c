@@ -115,9 +115,8 @@ TEST("/advice/causes")
 	down();
 }
 
-TEST("/advice/threshold")
+UP_TEST("/advice/threshold")
 {
-	up();
 	window(899, -ENOENT, 101);
 	check_said("");
 	window(900, -ENOENT, 100);
@@ -131,7 +130,6 @@ TEST("/advice/threshold")
 	window(749, -ENOENT, 251);
 	check_said("-absent ");
 	g_assert_false(a.state[ADVICE_absent].on);
-	down();
 }
 
 /* Two causes make the accelerator as useless as one: the larger is named with its share. */
@@ -175,23 +173,20 @@ TEST("/advice/few-requests")
 	down();
 }
 
-TEST("/advice/off")
+UP_TEST("/advice/off")
 {
-	up();
 	a.window_ns = 0;
 	for (int i = 0; i < 1000; i++, now += WINDOW) {
 		answers(1, "/bad", -ENOENT, 0);
 		advice_connected(&a, false, now);
 	}
 	check_said("");
-	down();
 }
 
 /* ---------------------------------------------------------------- the log */
 
-TEST("/advice/again-after-an-hour")
+UP_TEST("/advice/again-after-an-hour")
 {
-	up();
 	window(999, -ENOENT, 1);
 	window(0, 0, 1000);
 	check_said("+absent -absent ");
@@ -205,7 +200,6 @@ TEST("/advice/again-after-an-hour")
 	check_said("+absent ");
 	window(999, -EXDEV, 1);
 	check_said("+outside-roots -absent ");
-	down();
 }
 
 /* ---------------------------------------------------------------- one name */
@@ -220,9 +214,8 @@ equal_window(unsigned same, int err, unsigned others)
 	answer_path("/srv/www/stat-accel", err, 0);
 }
 
-TEST("/advice/equal-and-absent")
+UP_TEST("/advice/equal-and-absent")
 {
-	up();
 	equal_window(979, -ENOENT, 21);
 	check_said("+absent ");
 	equal_window(1000, -ENOENT, 0);
@@ -231,12 +224,10 @@ TEST("/advice/equal-and-absent")
 	g_assert_cmpuint(a.state[ADVICE_equal].example.n, ==, strlen("/srv/www/stat-accel"));
 	window(0, 0, 1000);
 	check_said("-equal-names ");
-	down();
 }
 
-TEST("/advice/equal-threshold")
+UP_TEST("/advice/equal-threshold")
 {
-	up();
 	equal_window(978, -ENOENT, 22);
 	check_said("+absent ");
 	equal_window(980, -ENOENT, 20);
@@ -246,36 +237,30 @@ TEST("/advice/equal-threshold")
 	equal_window(898, -ENOENT, 102);
 	check_said("-equal-names ");
 	g_assert_true(a.state[ADVICE_absent].on);
-	down();
 }
 
 /* A benchmark of one file is usual. */
-TEST("/advice/equal-and-present")
+UP_TEST("/advice/equal-and-present")
 {
-	up();
 	for (unsigned i = 0; i + 1 < ADVICE_LONG; i++)
 		equal_window(100, 0, 0);
 	check_said("");
 	equal_window(100, 0, 0);
 	check_said("+equal-names ");
-	down();
 }
 
-TEST("/advice/one-favourite-says-nothing")
+UP_TEST("/advice/one-favourite-says-nothing")
 {
-	up();
 	for (unsigned i = 0; i < 2 * ADVICE_LONG; i++) {
 		answers(30, "/other", 0, 5 * NS_PER_MS);
 		equal_window(970, 0, 0);
 	}
 	check_said("");
-	down();
 }
 
 /* A cache begins with misses only. */
-TEST("/advice/misses")
+UP_TEST("/advice/misses")
 {
-	up();
 	for (unsigned i = 0; i < 100 * ADVICE_LONG - 1; i++) {
 		char key[16];
 
@@ -293,7 +278,6 @@ TEST("/advice/misses")
 	check_said("+cache-misses ");
 	window(0, 0, 1000);
 	check_said("-cache-misses ");
-	down();
 }
 
 /* ---------------------------------------------------------------- all warm */
@@ -307,9 +291,8 @@ warm_windows(unsigned n, unsigned cold, uint64_t waited_ns)
 	}
 }
 
-TEST("/advice/warm")
+UP_TEST("/advice/warm")
 {
-	up();
 	warm_windows(ADVICE_LONG - 1, 0, 0);
 	check_said("");
 	warm_windows(1, 0, 0);
@@ -319,17 +302,15 @@ TEST("/advice/warm")
 	check_said("");
 	warm_windows(1, 2, NS_PER_MS);
 	check_said("-warm-or-late ");
-	down();
 }
 
 /* Threads that wait for a processor on a busy machine: no disk, and no end of the row. */
-TEST("/advice/busy-machine")
+UP_TEST("/advice/busy-machine")
 {
 	const struct advice_answer late = { .path = TEXT("/late"),
 		.waited_ns = 50 * NS_PER_MS,
 		.awake = true };
 
-	up();
 	for (unsigned i = 0; i < ADVICE_LONG; i++) {
 		for (unsigned n = 0; n < 20; n++)
 			advice_answered(&a, &late, now);
@@ -337,7 +318,6 @@ TEST("/advice/busy-machine")
 	}
 	check_said("+warm-or-late ");
 	g_assert_cmpuint(a.state[ADVICE_unclear].waited_ns, ==, 0);
-	down();
 }
 
 TEST("/advice/not-warm-enough")
@@ -489,9 +469,8 @@ conns(unsigned refused, unsigned welcome)
 	}
 }
 
-TEST("/advice/peers")
+UP_TEST("/advice/peers")
 {
-	up();
 	conns(19, 0);
 	check_said("");
 	conns(1, 0);
@@ -502,7 +481,6 @@ TEST("/advice/peers")
 	check_said("-peers-refused ");
 	conns(89, 11);
 	check_said("");
-	down();
 }
 
 /* ---------------------------------------------------------------- pages */
@@ -532,12 +510,11 @@ all_pages(void)
 	return (text);
 }
 
-TEST("/advice/hostile-name")
+UP_TEST("/advice/hostile-name")
 {
 	char name[1000] = "/a\"\r\nev=x \x1b[2J\\";
 	char *page;
 
-	up();
 	a.say = advice_log;
 	log_set_sink(take_line, NULL);
 	memset(name + strlen(name), 'A', sizeof(name) - strlen(name) - 1);
@@ -558,18 +535,15 @@ TEST("/advice/hostile-name")
 	g_assert_nonnull(strstr(page, "x_advice{id=\"equal-names\"} 1\n"));
 	g_assert_nonnull(strstr(page, "x_advice{id=\"absent\"} 0\n"));
 	g_free(page);
-	down();
 }
 
-TEST("/advice/nothing-to-say")
+UP_TEST("/advice/nothing-to-say")
 {
 	char *page;
 
-	up();
 	window(10, -ENOENT, 990);
 	page = all_pages();
 	g_assert_true(g_str_has_prefix(page, "accel.advice: none\n\"advice\":[]#"));
 	g_assert_null(strstr(page, "} 1"));
 	g_free(page);
-	down();
 }

@@ -3,9 +3,8 @@
 
 #include "t/unit/fcgi-stat-accel/conn_test.h"
 
-TEST("/conn/hot-and-kept")
+UP_TEST("/conn/hot-and-kept")
 {
-	setup();
 	for (int i = 1; i <= 3; i++) {
 		ask(i, true, "/hot");
 		g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
@@ -18,12 +17,10 @@ TEST("/conn/hot-and-kept")
 	}
 	assert_heard("1:200 2:200 3:200 ");
 	g_assert_cmpuint(counters.events.accel_requests, ==, 3);
-	teardown();
 }
 
-TEST("/conn/cold")
+UP_TEST("/conn/cold")
 {
-	setup();
 	ask(1, true, "/cold");
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1); /* it may abort */
 	sim_advance_ms(io, 60000);                       /* the deadline is files/warm's */
@@ -34,12 +31,10 @@ TEST("/conn/cold")
 	found(-ENOENT);
 	assert_heard("2:404 ");
 	assert_open();
-	teardown();
 }
 
-TEST("/conn/abort-while-looked-up")
+UP_TEST("/conn/abort-while-looked-up")
 {
-	setup();
 	ask(1, true, "/cold");
 	abort_request(1);
 	g_assert_cmpuint(cancelled, ==, 1);
@@ -51,25 +46,21 @@ TEST("/conn/abort-while-looked-up")
 	abort_request(3);
 	assert_heard("3:end ");
 	g_assert_true(the_conn()->lingering);
-	teardown();
 }
 
-TEST("/conn/gone-while-looked-up")
+UP_TEST("/conn/gone-while-looked-up")
 {
-	setup();
 	ask(1, true, "/cold");
 	sim_finish(io, op_of(IO_RECV), 0);
 	sim_run(io);
 	g_assert_cmpuint(cancelled, ==, 1);
 	g_assert_cmpuint(counters.events.accel_aborted, ==, 1);
 	assert_closed();
-	teardown();
 }
 
 /* A half close is not a reason to keep back what is ready. */
-TEST("/conn/gone-while-sent-to")
+UP_TEST("/conn/gone-while-sent-to")
 {
-	setup();
 	ask(1, true, "/cold");
 	found(0);
 	sim_finish(io, op_of(IO_RECV), 0);
@@ -79,14 +70,12 @@ TEST("/conn/gone-while-sent-to")
 	sim_finish(io, op_of(IO_RECV), 0);
 	sim_run(io);
 	assert_closed();
-	teardown();
 }
 
-TEST("/conn/requests-in-a-row")
+UP_TEST("/conn/requests-in-a-row")
 {
 	GString *s = g_string_new(NULL);
 
-	setup();
 	put_request(s, 1, true, "/hot");
 	put_request(s, 2, true, "/hot");
 	put_request(s, 3, true, "/cold");
@@ -102,16 +91,14 @@ TEST("/conn/requests-in-a-row")
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
 	found(0);
 	assert_heard("5:200 ");
-	teardown();
 }
 
-TEST("/conn/many-take-turns")
+UP_TEST("/conn/many-take-turns")
 {
 	GString *s = g_string_new(NULL);
 	unsigned sends = 0;
 	struct io_op *op;
 
-	setup();
 	for (int i = 1; i <= 500; i++)
 		put_request(s, i, true, "/hot");
 	receive(s);
@@ -122,32 +109,28 @@ TEST("/conn/many-take-turns")
 	}
 	g_assert_cmpuint(sends, >, 1);
 	g_assert_cmpuint(counters.events.accel_requests, ==, 500);
-	teardown();
 }
 
 /* What needs no file is not kept back by what does. */
-TEST("/conn/values-while-looked-up")
+UP_TEST("/conn/values-while-looked-up")
 {
 	GString *s = g_string_new(NULL);
 
-	setup();
 	ask(1, true, "/cold");
 	put_record(s, 9, 0, "", 0);
 	receive(s);
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
 	found(0); /* while that is being sent */
 	assert_heard("values 1:200 ");
-	teardown();
 }
 
 /* A client sends request after request during its look-up and reads nothing.  Its answers are
  * bounded. */
-TEST("/conn/values-that-are-not-read")
+UP_TEST("/conn/values-that-are-not-read")
 {
 	GString *s;
 	unsigned n;
 
-	setup();
 	ask(1, true, "/cold");
 	for (n = 0; n < 10 && op_of(IO_RECV) != NULL; n++) {
 		s = g_string_new(NULL);
@@ -159,14 +142,12 @@ TEST("/conn/values-that-are-not-read")
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
 	found(0);
 	assert_heard("1:200 ");
-	teardown();
 }
 
-TEST("/conn/half-a-request")
+UP_TEST("/conn/half-a-request")
 {
 	GString *whole = g_string_new(NULL);
 
-	setup();
 	put_request(whole, 1, true, "/hot");
 	receive(g_string_new_len(whole->str, 3));
 	for (int ms = 0; ms < 9000; ms += 1000) {
@@ -178,15 +159,13 @@ TEST("/conn/half-a-request")
 	assert_closed();
 	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
 	g_string_free(whole, TRUE);
-	teardown();
 }
 
 /* The head of the next request has come in part: it is owed from the answer on. */
-TEST("/conn/half-a-request-behind-a-cold-one")
+UP_TEST("/conn/half-a-request-behind-a-cold-one")
 {
 	GString *s = g_string_new(NULL);
 
-	setup();
 	put_request(s, 1, true, "/cold");
 	g_string_append_len(s, "\1\1\0", 3);
 	receive(s);
@@ -198,12 +177,10 @@ TEST("/conn/half-a-request-behind-a-cold-one")
 	assert_open();
 	sim_advance_ms(io, 1100);
 	assert_closed();
-	teardown();
 }
 
-TEST("/conn/slow-reader")
+UP_TEST("/conn/slow-reader")
 {
-	setup();
 	ask(1, true, "/hot");
 	for (int i = 0; i < 3; i++) { /* each byte is progress */
 		sim_advance_ms(io, 9000);
@@ -214,24 +191,20 @@ TEST("/conn/slow-reader")
 	sim_advance_ms(io, 10100);
 	assert_closed();
 	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
-	teardown();
 }
 
-TEST("/conn/not-kept")
+UP_TEST("/conn/not-kept")
 {
-	setup();
 	ask(1, false, "/hot");
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
 	send_all();
 	assert_closed(); /* the peer has said all: nothing to wait for */
-	teardown();
 }
 
-TEST("/conn/not-kept-with-a-body")
+UP_TEST("/conn/not-kept-with-a-body")
 {
 	GString *s = g_string_new(NULL);
 
-	setup();
 	put_request(s, 1, false, "/hot");
 	g_string_truncate(s, s->len - 8); /* its STDIN is still to come */
 	receive(s);
@@ -244,49 +217,45 @@ TEST("/conn/not-kept-with-a-body")
 	assert_closed();
 	g_assert_cmpuint(counters.events.accel_too_slow, ==, 0);
 	g_assert_cmpuint(counters.events.accel_requests, ==, 1);
-	teardown();
 }
 
 TEST("/conn/malformed")
 {
 	GString *s = g_string_new("GET / HTTP/1.1\r\n");
 
-	setup();
+	up();
 	receive(s);
 	assert_closed();
 	g_assert_cmpuint(counters.events.accel_malformed, ==, 1);
-	teardown();
-	setup();
+	down();
+	up();
 	s = g_string_new(NULL);
 	put_request(s, 1, true, "/hot");
 	g_string_append(s, "GET / HTTP/1.1\r\n");
 	receive(s);
 	assert_heard("1:200 "); /* what came before it is answered */
 	g_assert_true(the_conn()->lingering);
-	teardown();
-	setup();
+	down();
+	up();
 	ask(1, true, "/cold");
 	receive(g_string_new("GET / HTTP/1.1\r\n"));
 	assert_closed();
 	g_assert_cmpuint(cancelled, ==, 1);
-	teardown();
+	down();
 }
 
-TEST("/conn/no-longer-waited-for")
+UP_TEST("/conn/no-longer-waited-for")
 {
-	setup();
 	ask(1, true, "/cold");
 	all.draining = true;
 	g_assert_cmpuint(conns_give_up(&all), ==, 1);
 	g_assert_cmpuint(cancelled, ==, 1);
 	assert_heard("1:503 ");
 	g_assert_true(the_conn()->lingering);
-	teardown();
 }
 
-TEST("/conn/the-largest-client-makes-room")
+UP_TEST("/conn/the-largest-client-makes-room")
 {
-	setup();
 	conn_open(&all, FD + 1, true);
 	conn_open(&all, FD + 2, true);
 	sim_run(io);
@@ -303,22 +272,18 @@ TEST("/conn/the-largest-client-makes-room")
 	ask(1, true, "/cold");
 	g_assert_false(conns_make_room(&all)); /* the last one has something to do */
 	assert_open();
-	teardown();
 }
 
-TEST("/conn/not-welcome")
+UP_TEST("/conn/not-welcome")
 {
-	setup();
 	conn_open(&all, FD + 1, false);
 	sim_run(io);
 	g_assert_cmpuint(sim_closed(io, FD + 1), ==, 1);
 	assert_heard("");
-	teardown();
 }
 
-TEST("/conn/leaving")
+UP_TEST("/conn/leaving")
 {
-	setup();
 	conn_open(&all, FD + 1, true);
 	sim_run(io);
 	ask(1, true, "/cold");
@@ -333,45 +298,42 @@ TEST("/conn/leaving")
 	found(0);
 	assert_heard("1:200 ");
 	g_assert_true(the_conn()->lingering); /* KEEP_CONN or not */
-	teardown();
 }
 
-TEST("/conn/ping")
+UP_TEST("/conn/ping")
 {
 	GString *s = g_string_new(NULL);
 	const uint8_t begin[8] = { 0, 1, 1 };
 
-	setup();
 	put_record(s, 1, 1, begin, 8);
 	put_record(s, 4, 1, "\x0b\x05SCRIPT_NAME/ping", 18);
 	put_record(s, 4, 1, "", 0);
 	receive(s);
 	assert_heard("1:200 ");
-	teardown();
 }
 
-/* All connections close while ops are in flight.  teardown() finds what is left. */
+/* All connections close while ops are in flight.  down() finds what is left. */
 TEST("/conn/closed-in-every-state")
 {
 	GString *s = g_string_new(NULL);
 
-	setup();
+	up();
 	ask(1, true, "/cold");
-	teardown();
-	setup();
+	down();
+	up();
 	ask(1, true, "/hot");
-	teardown();
-	setup();
+	down();
+	up();
 	ask(1, true, "/cold");
 	put_record(s, 9, 0, "", 0);
 	receive(s); /* looked up, received from and sent to */
-	teardown();
-	setup();
+	down();
+	up();
 	ask(1, false, "/cold");
 	found(0);
 	send_all(); /* lingers */
-	teardown();
-	setup();
+	down();
+	up();
 	receive(g_string_new_len("\1\1", 2));
-	teardown();
+	down();
 }

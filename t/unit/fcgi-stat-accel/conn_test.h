@@ -46,7 +46,7 @@ on_gone(struct conns *c)
 }
 
 static void
-setup(void)
+up(void)
 {
 	io = sim_new();
 	sim_auto_close(io, true);
@@ -72,7 +72,7 @@ setup(void)
 }
 
 static void
-teardown(void)
+down(void)
 {
 	conns_close(&all);
 	sim_run(io);

@@ -1,12 +1,11 @@
 /* t/unit/files/hold.c -- the cache of open files: misses, hits, joins, failures, absences. */
 #include "t/unit/files/hold_test.h"
 
-TEST("/hold/miss-then-hit")
+UP_TEST("/hold/miss-then-hit", &usual)
 {
 	struct look a, b;
 	struct io_op *op;
 
-	up(&usual);
 	ask(&a, "dir/file");
 	g_assert_cmpint(a.answers, ==, 0);
 	op = next(IO_OPEN);
@@ -31,15 +30,13 @@ TEST("/hold/miss-then-hit")
 	put(&b);
 	g_assert_cmpuint(counters.stat_misses, ==, 1);
 	g_assert_cmpuint(counters.stat_hits, ==, 1);
-	down();
 }
 
-TEST("/hold/equal-misses-join")
+UP_TEST("/hold/equal-misses-join", &usual)
 {
 	struct look l[3], other;
 	int i;
 
-	up(&usual);
 	for (i = 0; i < 3; i++)
 		ask(&l[i], "file");
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
@@ -55,14 +52,12 @@ TEST("/hold/equal-misses-join")
 		put(&l[i]);
 	g_assert_cmpuint(counters.stat_misses, ==, 2);
 	g_assert_cmpuint(counters.stat_joins, ==, 2);
-	down();
 }
 
-TEST("/hold/scopes-never-meet")
+UP_TEST("/hold/scopes-never-meet", &usual)
 {
 	struct look a, b;
 
-	up(&usual);
 	ask_in(&scope, &a, "file");
 	ask_in(&other_scope, &b, "file");
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 2);
@@ -73,16 +68,14 @@ TEST("/hold/scopes-never-meet")
 	g_assert_cmpint(b.e->err, ==, -ENOENT);
 	put(&a);
 	put(&b);
-	down();
 }
 
 /* The file shrank between statx and read.  It is read again, twice.  Then the sender cuts the
  * reply. */
-TEST("/hold/short-read-looks-again")
+UP_TEST("/hold/short-read-looks-again", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	ask(&l, "log");
 	open_says(10, 1000, 0);
 	read_says("short");
@@ -102,14 +95,12 @@ TEST("/hold/short-read-looks-again")
 	g_assert_null(l.e->bytes);
 	g_assert_nonnull(l.e->file);
 	put(&l);
-	down();
 }
 
-TEST("/hold/read-fails")
+UP_TEST("/hold/read-fails", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	ask(&l, "file");
 	open_says(5, 1000, 0);
 	fails(IO_READ, -EIO);
@@ -117,14 +108,12 @@ TEST("/hold/read-fails")
 	put(&l);
 	g_assert_cmpuint(sim_closed(io, FIRST_FD), ==, 1);
 	g_assert_false(is_known("file")); /* perhaps the disk is better next time */
-	down();
 }
 
-TEST("/hold/large-keeps-descriptor")
+UP_TEST("/hold/large-keeps-descriptor", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	ask(&l, "large");
 	open_says(16385, 1000, 0);
 	g_assert_cmpuint(sim_count(io, IO_READ), ==, 0);
@@ -138,14 +127,12 @@ TEST("/hold/large-keeps-descriptor")
 	g_assert_cmpint(l.e->err, ==, 0);
 	g_assert_cmpuint(l.e->size, ==, 0);
 	put(&l);
-	down();
 }
 
-TEST("/hold/directory")
+UP_TEST("/hold/directory", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	ask(&l, "dir");
 	open_says(4096, 1000, S_IFDIR | 0755);
 	g_assert_true(l.e->is_dir);
@@ -154,14 +141,12 @@ TEST("/hold/directory")
 	g_assert_cmpuint(sim_closed(io, FIRST_FD), ==, 1);
 	put(&l);
 	g_assert_true(is_known("dir"));
-	down();
 }
 
-TEST("/hold/deadline")
+UP_TEST("/hold/deadline", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	ask(&l, "hung");
 	sim_advance_ms(io, 29999);
 	g_assert_cmpint(l.answers, ==, 0);
@@ -174,7 +159,6 @@ TEST("/hold/deadline")
 	sim_advance_ms(io, 30000);
 	g_assert_cmpint(l.e->err, ==, -ETIMEDOUT);
 	put(&l);
-	down();
 }
 
 TEST("/hold/absence-is-cached")
@@ -217,11 +201,10 @@ TEST("/hold/absence-is-cached")
 	}
 }
 
-TEST("/hold/absence-ends")
+UP_TEST("/hold/absence-ends", &usual)
 {
 	struct look a, b;
 
-	up(&usual);
 	ask(&a, "new");
 	fails(IO_OPEN, -ENOENT);
 	put(&a);
@@ -242,7 +225,6 @@ TEST("/hold/absence-ends")
 	g_assert_true(a.e == b.e);
 	put(&a);
 	put(&b);
-	down();
 }
 
 TEST("/hold/disabled")

@@ -22,9 +22,8 @@ absent(const char *path)
 	put(&l);
 }
 
-TEST("/hold/each-has-its-time")
+UP_TEST("/hold/each-has-its-time", &forgets)
 {
-	up(&forgets);
 	know("small", "bytes");
 	know_large("large");
 	absent("none");
@@ -38,15 +37,13 @@ TEST("/hold/each-has-its-time")
 	g_assert_cmpuint(file_cache_entries(cache), ==, 0);
 	g_assert_cmpuint(file_cache_memory(cache), ==, 0);
 	g_assert_false(io_busy(io)); /* no timer ticks for nothing */
-	down();
 }
 
-TEST("/hold/in-demand")
+UP_TEST("/hold/in-demand", &forgets)
 {
 	struct look l;
 	unsigned i;
 
-	up(&forgets);
 	know("asked", "bytes");
 	know("not", "bytes");
 	for (i = 0; i < 3; i++) {
@@ -57,7 +54,6 @@ TEST("/hold/in-demand")
 	}
 	g_assert_cmpuint(counters.stat_forgotten, ==, 1);
 	g_assert_true(is_known("asked"));
-	down();
 }
 
 TEST("/hold/never")
@@ -75,12 +71,11 @@ TEST("/hold/never")
 }
 
 /* A burst is dropped in several rounds, so other requests do not wait for all of it. */
-TEST("/hold/burst")
+UP_TEST("/hold/burst", &forgets)
 {
 	char name[16];
 	unsigned i, before;
 
-	up(&forgets);
 	for (i = 0; i < 3000; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
 		know(name, "x");
@@ -93,5 +88,4 @@ TEST("/hold/burst")
 	for (i = 0; i < 3; i++)
 		sim_advance_ms(io, 11);
 	g_assert_cmpuint(counters.stat_forgotten, ==, 3000);
-	down();
 }

@@ -113,15 +113,13 @@ TEST("/hold/bound/none-are-kept")
 }
 
 /* A reload ends a generation's cache: that is not a sign of a cache that is too small. */
-TEST("/hold/bound/shrink")
+UP_TEST("/hold/bound/shrink", &usual)
 {
-	up(&usual);
 	know("1", "x");
 	know_large("2");
 	file_cache_shrink(cache);
 	g_assert_cmpuint(file_cache_entries(cache), ==, 0);
 	g_assert_cmpuint(counters.stat_evicted, ==, 0);
-	down();
 }
 
 TEST("/hold/bound/bytes")
@@ -170,13 +168,12 @@ TEST("/hold/bound/descriptors")
 	down();
 }
 
-TEST("/hold/bound/absences-apart")
+UP_TEST("/hold/bound/absences-apart", &usual)
 {
 	struct look l;
 	char name[16];
 	int i;
 
-	up(&usual);
 	know("file", "x");
 	for (i = 0; i < 500; i++) {
 		g_snprintf(name, sizeof(name), "no%d", i);
@@ -188,7 +185,6 @@ TEST("/hold/bound/absences-apart")
 	g_assert_true(is_known("file"));
 	g_assert_true(is_known("no499"));
 	g_assert_false(is_known("no0"));
-	down();
 }
 
 TEST("/hold/bound/longest-unused-goes")
@@ -210,13 +206,12 @@ TEST("/hold/bound/longest-unused-goes")
 	down();
 }
 
-TEST("/hold/shortage-sheds-descriptors")
+UP_TEST("/hold/shortage-sheds-descriptors", &usual)
 {
 	struct look l;
 	char name[16];
 	int i;
 
-	up(&usual);
 	know("small", "bytes");
 	for (i = 0; i < 10; i++) {
 		g_snprintf(name, sizeof(name), "large%d", i);
@@ -235,7 +230,6 @@ TEST("/hold/shortage-sheds-descriptors")
 	fails(SIM_STAT, -ENFILE); /* a check needs one, too */
 	g_assert_false(is_known("large6"));
 	g_assert_true(is_known("large8"));
-	down();
 }
 
 /* ---------------------------------------------------------------- leaving */
@@ -289,11 +283,10 @@ first_answered(struct lookup_wait *w, struct lookup *entry)
 	file_lookup_cancel(&second->wait); /* its turn was next */
 }
 
-TEST("/hold/cancel/in-a-callback")
+UP_TEST("/hold/cancel/in-a-callback", &usual)
 {
 	struct look a, b;
 
-	up(&usual);
 	ask(&a, "file");
 	ask(&b, "file");
 	a.wait.done = first_answered;
@@ -301,7 +294,6 @@ TEST("/hold/cancel/in-a-callback")
 	fails(IO_OPEN, -ENOENT);
 	g_assert_cmpint(b.answers, ==, 0);
 	put(&a);
-	down();
 }
 
 TEST("/hold/cancel/of-nothing")

@@ -1,11 +1,10 @@
 /* t/unit/files/hold_recheck.c -- re-checks of open files: due, changed, gone, failed, hung. */
 #include "t/unit/files/hold_test.h"
 
-TEST("/hold/recheck-while-served")
+UP_TEST("/hold/recheck-while-served", &usual)
 {
 	struct look l;
 
-	up(&usual);
 	know("hot", "bytes");
 	sim_advance_ms(io, 500);
 	ask(&l, "hot");
@@ -28,14 +27,12 @@ TEST("/hold/recheck-while-served")
 	stat_says(5, 1000);
 	g_assert_cmpuint(counters.stat_rechecks, ==, 2);
 	g_assert_cmpuint(counters.stat_misses, ==, 1);
-	down();
 }
 
-TEST("/hold/stale-waits")
+UP_TEST("/hold/stale-waits", &usual)
 {
 	struct look a, b;
 
-	up(&usual);
 	know("file", "bytes");
 	sim_advance_ms(io, 1000);
 	g_assert_false(is_known("file"));
@@ -50,14 +47,12 @@ TEST("/hold/stale-waits")
 	put(&a);
 	put(&b);
 	g_assert_true(is_known("file"));
-	down();
 }
 
-TEST("/hold/changed-is-replaced")
+UP_TEST("/hold/changed-is-replaced", &usual)
 {
 	struct look old, a, b;
 
-	up(&usual);
 	know("file", "old");
 	ask(&old, "file");
 	sim_advance_ms(io, 1000);
@@ -75,14 +70,12 @@ TEST("/hold/changed-is-replaced")
 	put(&old);
 	put(&a);
 	put(&b);
-	down();
 }
 
-TEST("/hold/gone-is-replaced")
+UP_TEST("/hold/gone-is-replaced", &usual)
 {
 	struct look a;
 
-	up(&usual);
 	know_large("file");
 	sim_advance_ms(io, 1000);
 	ask(&a, "file");
@@ -91,7 +84,6 @@ TEST("/hold/gone-is-replaced")
 	g_assert_cmpint(a.e->err, ==, -ENOENT);
 	put(&a);
 	g_assert_cmpuint(sim_closed(io, FIRST_FD), ==, 1);
-	down();
 }
 
 /* Waiters are served if the disk is silent, else they get the error.  The file stays as it was. */
@@ -133,12 +125,11 @@ TEST("/hold/recheck-fails")
 
 /* The disk hangs: what is in demand is served all the time, and the check is tried again and
  * again. */
-TEST("/hold/recheck-hangs")
+UP_TEST("/hold/recheck-hangs", &usual)
 {
 	struct look a;
 	unsigned i;
 
-	up(&usual);
 	know("file", "bytes");
 	for (i = 0; i < 700; i++) { /* 70 s */
 		sim_advance_ms(io, 100);
@@ -156,17 +147,15 @@ TEST("/hold/recheck-hangs")
 	read_says("bytes2");
 	g_assert_cmpmem(a.e->bytes, a.e->size, "bytes2", 6);
 	put(&a);
-	down();
 }
 
 /* A check takes longer than an answer may be old: no request waits, and the next check begins at
  * once. */
-TEST("/hold/recheck-slow")
+UP_TEST("/hold/recheck-slow", &usual)
 {
 	struct look a;
 	unsigned i;
 
-	up(&usual);
 	know("file", "bytes");
 	sim_advance_ms(io, 600);
 	for (i = 0; i < 20; i++) {
@@ -186,14 +175,12 @@ TEST("/hold/recheck-slow")
 	g_assert_cmpint(a.answers, ==, 0);
 	stat_says(5, 1000);
 	put(&a);
-	down();
 }
 
-TEST("/hold/recheck-deadline")
+UP_TEST("/hold/recheck-deadline", &usual)
 {
 	struct look a;
 
-	up(&usual);
 	know("file", "bytes");
 	sim_advance_ms(io, 5000);
 	ask(&a, "file");
@@ -212,7 +199,6 @@ TEST("/hold/recheck-deadline")
 	sim_advance_ms(io, 30000);
 	g_assert_cmpint(a.e->err, ==, -ETIMEDOUT);
 	put(&a);
-	down();
 }
 
 /* A file is evicted during its check.  Each waiter gets an answer. */

@@ -14,12 +14,11 @@ tag_is(const struct look *l, const char *tag, const char *bytes)
 
 /* Written twice within a tick, with a look between: the second contents have the times of the
  * first. */
-TEST("/hold/unsettled-waits")
+UP_TEST("/hold/unsettled-waits", &usual)
 {
 	struct look l;
 	int64_t now;
 
-	up(&usual);
 	now = (int64_t)io_wall_s(io);
 	ask(&l, "young");
 	open_says(1, now, 0);
@@ -41,7 +40,6 @@ TEST("/hold/unsettled-waits")
 	tag_is(&l, STRONG, "b");
 	put(&l);
 	g_assert_cmpuint(counters.stat_unsettled, ==, 1);
-	down();
 }
 
 /* One check of a file in demand: what is served while it is read again, and then. */
@@ -66,13 +64,12 @@ recheck_reads(int64_t mtime, const char *before, const char *after)
 
 /* Times in the future: settled when they were watched for as long as the longest tick, at the cost
  * of some reads. */
-TEST("/hold/unsettled-in-demand")
+UP_TEST("/hold/unsettled-in-demand", &usual)
 {
 	struct look l;
 	int64_t mtime;
 	unsigned i;
 
-	up(&usual);
 	mtime = (int64_t)io_wall_s(io) + 1000000;
 	ask(&l, "young");
 	open_says(1, mtime, 0);
@@ -89,16 +86,14 @@ TEST("/hold/unsettled-in-demand")
 	stat_says(1, mtime);
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 0);
 	put(&l);
-	down();
 }
 
 /* The disk hangs or fails when it is to be read again: what is known serves on. */
-TEST("/hold/unsettled-reload-fails")
+UP_TEST("/hold/unsettled-reload-fails", &usual)
 {
 	struct look l;
 	int64_t now;
 
-	up(&usual);
 	now = (int64_t)io_wall_s(io);
 	ask(&l, "young");
 	open_says(1, now, 0);
@@ -124,5 +119,4 @@ TEST("/hold/unsettled-reload-fails")
 	ask(&l, "young");
 	g_assert_cmpint(l.e->err, ==, -ENOENT);
 	put(&l);
-	down();
 }

@@ -102,12 +102,11 @@ join(struct asker *a, struct lookup *l)
 	lookup_join(l, &a->wait);
 }
 
-TEST("/lookup/waiters")
+UP_TEST("/lookup/waiters")
 {
 	struct asker a, b, c, never = { 0 };
 	struct lookup *l, *other;
 
-	up();
 	l = add("name");
 	other = add("other");
 	g_assert_false(lookup_leave(&never.wait));
@@ -126,7 +125,6 @@ TEST("/lookup/waiters")
 	g_assert_null(c.answer);
 	g_assert_cmpuint(l->refs, ==, 2);
 	lookup_put(b.answer);
-	down();
 }
 
 /* ---- bounds */
@@ -171,11 +169,10 @@ TEST("/lookup/bounds")
 	g_assert_cmpuint(freed, ==, 4);
 }
 
-TEST("/lookup/age")
+UP_TEST("/lookup/age")
 {
 	struct lookup *l;
 
-	up();
 	l = add("name");
 	l->checked_ns = io_now(io);
 	g_assert_cmpuint(lookup_age(l), ==, 0);
@@ -185,7 +182,6 @@ TEST("/lookup/age")
 	g_assert_cmpuint(lookup_age(l), ==, 0);
 	g_assert_true(lookup_is_permanent(0) && lookup_is_permanent(-EISDIR));
 	g_assert_false(lookup_is_permanent(-EIO) || lookup_is_permanent(-ETIMEDOUT));
-	down();
 }
 
 /* Pages of the table that have memory. */

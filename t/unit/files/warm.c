@@ -7,11 +7,10 @@
 
 /* ---------------------------------------------------------------- joining, remembering */
 
-TEST("/warm/join")
+UP_TEST("/warm/join")
 {
 	struct asker a, b, c;
 
-	up();
 	g_assert_false(ask(&a, "/a"));
 	g_assert_false(ask(&b, "/a"));
 	g_assert_false(ask(&c, "/c"));
@@ -31,7 +30,6 @@ TEST("/warm/join")
 	g_assert_cmpuint(counters.accel_cold, ==, 2);
 	g_assert_cmpuint(stages.waiting, ==, 0);
 	g_assert_cmpuint(sim_closed(io, FD), ==, 1);
-	down();
 }
 
 static void
@@ -133,11 +131,10 @@ TEST("/warm/asking-when-told")
 	down();
 }
 
-TEST("/warm/cancel")
+UP_TEST("/warm/cancel")
 {
 	struct asker a, b;
 
-	up();
 	g_assert_false(ask(&a, "/a"));
 	g_assert_false(ask(&b, "/a"));
 	warm_cancel(&a.w);
@@ -150,16 +147,14 @@ TEST("/warm/cancel")
 	warm_cancel(&a.w); /* the look-up goes on for the next request */
 	finish("b", FD);
 	g_assert_true(ask(&b, "/b"));
-	down();
 }
 
 /* ---------------------------------------------------------------- deadlines */
 
-TEST("/warm/deadline")
+UP_TEST("/warm/deadline")
 {
 	struct asker a, b, c;
 
-	up();
 	g_assert_false(ask(&a, "/hangs"));
 	sim_advance_ms(io, 600);
 	g_assert_false(ask(&b, "/hangs"));
@@ -178,7 +173,6 @@ TEST("/warm/deadline")
 	finish("hangs", FD);
 	g_assert_cmpint(c.w.found.err, ==, 0);
 	g_assert_true(ask(&a, "/hangs"));
-	down();
 }
 
 static void
@@ -190,11 +184,10 @@ late_asks(struct warm_wait *w)
 
 /* Two requests are late at the same moment.  The first asks again before the answer to the
  * second. */
-TEST("/warm/asking-when-late")
+UP_TEST("/warm/asking-when-late")
 {
 	struct asker a, b;
 
-	up();
 	g_assert_false(ask(&a, "/a"));
 	a.w.done = late_asks;
 	g_assert_false(ask(&b, "/b"));
@@ -204,7 +197,6 @@ TEST("/warm/asking-when-late")
 	sim_advance_ms(io, 1020);
 	g_assert_cmpuint(again.done, ==, 1);
 	g_assert_cmpuint(counters.accel_late, ==, 3);
-	down();
 }
 
 TEST("/warm/no-deadline")

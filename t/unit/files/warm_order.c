@@ -32,6 +32,8 @@ read_up(uint64_t before, uint64_t soon, uint64_t behind)
 	up();
 }
 
+#define READ_TEST(path, ...) TEST_IN(path, read_up(__VA_ARGS__), down())
+
 /* Asks for a file of this many windows, on this device, and opens it. */
 static guint
 arrive_on(uint32_t device, uint32_t client, uint64_t windows)
@@ -120,9 +122,8 @@ disk_serve_all(void)
 
 /* ---------------------------------------------------------------- laws */
 
-TEST("/order/one-after-the-other")
+READ_TEST("/order/one-after-the-other", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 4; i++)
 		arrive(1, 20);
 	g_assert_cmpuint(flying(0), ==, MOST);
@@ -140,7 +141,6 @@ TEST("/order/one-after-the-other")
 	}
 	g_assert_cmpuint(file[0].a.turn, <, file[1].a.turn);
 	g_assert_cmpuint(file[2].a.turn, <, file[3].a.turn);
-	down();
 }
 
 /* A file that arrived earlier and needs no more windows never ends later, and each file ends. */
@@ -169,11 +169,10 @@ TEST("/order/earlier-and-shorter")
 }
 
 /* Clients take turns: the only file of one does not wait for the many of another. */
-TEST("/order/clients-take-turns")
+READ_TEST("/order/clients-take-turns", WARM_ALL, 0, 0)
 {
 	guint last;
 
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 10; i++)
 		arrive(1, 20);
 	last = arrive(2, 20);
@@ -182,13 +181,11 @@ TEST("/order/clients-take-turns")
 	g_assert_cmpuint(file[0].a.done, ==, 1);
 	g_assert_cmpuint(file[2].a.done, ==, 0);
 	disk_serve_all();
-	down();
 }
 
 /* Files of 30 turns take turns: none waits for all of another. */
-TEST("/order/a-turn-ends")
+READ_TEST("/order/a-turn-ends", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 3; i++)
 		arrive(1, 30 * TURN);
 	for (guint n = 0; n < 3 * TURN + MOST; n++)
@@ -198,14 +195,12 @@ TEST("/order/a-turn-ends")
 	disk_serve_all();
 	for (guint i = 0; i < 3; i++)
 		g_assert_cmpuint(file[i].a.done, ==, 1);
-	down();
 }
 
-TEST("/order/brief-files-overtake")
+READ_TEST("/order/brief-files-overtake", WARM_ALL, 0, 0)
 {
 	guint brief;
 
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 5; i++)
 		arrive(1, 60);
 	brief = arrive(1, 4);
@@ -214,15 +209,13 @@ TEST("/order/brief-files-overtake")
 	g_assert_cmpuint(file[brief].a.done, ==, 1);
 	g_assert_cmpuint(file[0].a.done, ==, 0);
 	disk_serve_all();
-	down();
 }
 
 /* Brief files come faster than the disk: at least one window in nine is another file's. */
-TEST("/order/brief-files-starve-no-other")
+READ_TEST("/order/brief-files-starve-no-other", WARM_ALL, 0, 0)
 {
 	guint served = 0;
 
-	read_up(WARM_ALL, 0, 0);
 	arrive(1, 30);
 	while (file[0].a.done == 0) {
 		while (sim_count(io, IO_OPEN) == 0 && nfiles < FILES)
@@ -235,7 +228,6 @@ TEST("/order/brief-files-starve-no-other")
 		g_assert_cmpuint(++served, <=, 9 * 30 + 2 * MOST);
 	}
 	disk_serve_all();
-	down();
 }
 
 /* ---------------------------------------------------------------- how many windows */
@@ -252,9 +244,8 @@ serve_in(uint64_t ms)
 }
 
 /* Up to MOST_MAX windows while they take no longer; fewer when they wait for each other. */
-TEST("/order/windows-follow-the-disk")
+READ_TEST("/order/windows-follow-the-disk", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 20; i++)
 		arrive(1, 60);
 	for (guint n = 0; n < 600; n++)
@@ -265,14 +256,12 @@ TEST("/order/windows-follow-the-disk")
 		serve_in(40);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), <=, MOST + 1);
 	disk_serve_all();
-	down();
 }
 
 /* ---------------------------------------------------------------- early ends */
 
-TEST("/order/cancelled-files-make-room")
+READ_TEST("/order/cancelled-files-make-room", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 3; i++)
 		arrive(1, 40);
 	warm_cancel(&file[1].a.w); /* it waits */
@@ -287,13 +276,11 @@ TEST("/order/cancelled-files-make-room")
 	disk_serve_all();
 	g_assert_cmpuint(file[2].a.done, ==, 1);
 	g_assert_cmpuint(file[0].a.done + file[1].a.done, ==, 0);
-	down();
 }
 
 /* It gets its answer at the deadline, and is read after the others. */
-TEST("/order/deadline-while-waiting")
+READ_TEST("/order/deadline-while-waiting", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	conf.deadline_ms = 1000;
 	arrive(1, 40);
 	sim_advance_ms(io, 400);
@@ -306,16 +293,14 @@ TEST("/order/deadline-while-waiting")
 	disk_serve_all();
 	g_assert_cmpuint(file[0].begun, ==, 40);
 	g_assert_cmpuint(file[1].begun, ==, 40);
-	down();
 }
 
 /* All windows of a file hang: the next file waits a second, not for ever. */
-TEST("/order/a-hung-file-stops-no-other")
+READ_TEST("/order/a-hung-file-stops-no-other", WARM_ALL, 0, 0)
 {
 	struct io_op *op;
 	guint i;
 
-	read_up(WARM_ALL, 0, 0);
 	arrive(1, 40);
 	arrive(1, 10);
 	g_assert_cmpuint(flying(0), ==, MOST);
@@ -332,38 +317,32 @@ TEST("/order/a-hung-file-stops-no-other")
 	}
 	disk_serve_all();
 	g_assert_cmpuint(file[0].a.done, ==, 1);
-	down();
 }
 
-TEST("/order/devices-do-not-wait-for-each-other")
+READ_TEST("/order/devices-do-not-wait-for-each-other", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	arrive_on(1, 1, 40);
 	arrive_on(2, 1, 40);
 	g_assert_cmpuint(flying(0), ==, MOST);
 	g_assert_cmpuint(flying(1), ==, MOST);
 	disk_serve_all();
-	down();
 }
 
 /* More devices than there are places for: each is read. */
-TEST("/order/many-devices")
+READ_TEST("/order/many-devices", WARM_ALL, 0, 0)
 {
-	read_up(WARM_ALL, 0, 0);
 	for (uint32_t d = 1; d < 200; d++) {
 		nfiles = d % FILES;
 		arrive_on(d, 1, 10);
 		disk_serve_all();
 		g_assert_cmpuint(file[d % FILES].a.done, ==, 1);
 	}
-	down();
 }
 
 /* ---------------------------------------------------------------- answers before the bytes */
 
-TEST("/order/answer-at-the-turn")
+READ_TEST("/order/answer-at-the-turn", 0, 40 * WINDOW, WARM_ALL)
 {
-	read_up(0, 40 * WINDOW, WARM_ALL);
 	arrive(1, 50);
 	g_assert_cmpuint(file[0].a.done, ==, 1); /* its turn, and no byte is needed */
 	g_assert_cmpuint(flying(0), ==, MOST);
@@ -383,7 +362,6 @@ TEST("/order/answer-at-the-turn")
 	g_assert_cmpuint(counters.accel_bytes_behind, ==, 100 * WINDOW);
 	g_assert_cmpuint(sim_closed(io, file[0].fd), ==, 1);
 	g_assert_cmpuint(sim_closed(io, file[1].fd), ==, 1);
-	down();
 }
 
 /* The loop ends in each state: nothing is left open. */

@@ -51,12 +51,13 @@ read_up(uint64_t before, uint64_t behind)
 	up();
 }
 
-TEST("/warm/windows")
+#define READ_TEST(path, ...) TEST_IN(path, read_up(__VA_ARGS__), down())
+
+READ_TEST("/warm/windows", 12 * WINDOW - 5, 0)
 {
 	struct asker a;
 	guint i;
 
-	read_up(12 * WINDOW - 5, 0);
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 100 * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
@@ -71,15 +72,13 @@ TEST("/warm/windows")
 	g_assert_cmpint(a.w.found.err, ==, 0);
 	g_assert_cmpuint(counters.accel_bytes_before, ==, 12 * WINDOW - 5);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
-	down();
 }
 
-TEST("/warm/range")
+READ_TEST("/warm/range", 2 * WINDOW, 0)
 {
 	struct asker a, b, c;
 	uint64_t from = 7 * WINDOW + 8192;
 
-	read_up(2 * WINDOW, 0);
 	g_assert_false(ask_from(&a, "/a", from + 10));
 	g_assert_false(ask_from(&b, "/a", from)); /* the same page */
 	g_assert_false(ask(&c, "/a"));            /* the start is another matter */
@@ -95,7 +94,6 @@ TEST("/warm/range")
 	g_assert_cmpuint(c.done, ==, 0);
 	opened("a", 5, 5);
 	g_assert_cmpuint(c.done, ==, 1);
-	down();
 }
 
 static bool
@@ -106,14 +104,13 @@ ask_parts(struct asker *a, const char *path, struct range_set want)
 }
 
 /* Requests join only if they want the same parts. */
-TEST("/warm/same-parts")
+READ_TEST("/warm/same-parts", WINDOW, 0)
 {
 	const struct range_set none = { 0 }, a = { 1, { { 0, 4096 } } }, b = { 1, { { 0, 8192 } } },
 			       ab = { 2, { { 0, 4096 }, { 0, 8192 } } };
 	const struct range_set all[] = { none, a, b, ab };
 	struct asker first[G_N_ELEMENTS(all)], second[G_N_ELEMENTS(all)];
 
-	read_up(WINDOW, 0);
 	for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
 		g_assert_false(ask_parts(&first[i], "/a", all[i]));
 		g_assert_cmpuint(sim_count(io, IO_OPEN), ==, i + 1);
@@ -125,15 +122,13 @@ TEST("/warm/same-parts")
 		warm_cancel(&first[i].w);
 		warm_cancel(&second[i].w);
 	}
-	down();
 }
 
 /* Nothing of it will be sent: it is opened, and closed by the thread. */
-TEST("/warm/no-bytes")
+READ_TEST("/warm/no-bytes", 16 * WINDOW, 64 * WINDOW)
 {
 	struct asker a;
 
-	read_up(16 * WINDOW, 64 * WINDOW);
 	g_assert_false(ask_parts(&a, "/a", (struct range_set){ 0 }));
 	g_assert_cmpint(opening("a")->open.first->warm, ==, 0);
 	g_assert_cmpuint(opening("a")->open.first->shut, ==, UINT64_MAX);
@@ -141,15 +136,13 @@ TEST("/warm/no-bytes")
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(counters.accel_bytes_before + counters.accel_bytes_behind, ==, 0);
-	down();
 }
 
 /* The last page and two in the middle: three reads, nothing after them. */
-TEST("/warm/parts")
+READ_TEST("/warm/parts", 16 * WINDOW, 64 * WINDOW)
 {
 	struct asker a, b;
 
-	read_up(16 * WINDOW, 64 * WINDOW);
 	g_assert_false(ask_parts(&a, "/a",
 	    (struct range_set){ 3, { { RANGE_TAIL, 4096 }, { 8 * WINDOW - 4096, 8 * WINDOW + 4096 },
 				       { 8192, 12288 } } }));
@@ -179,14 +172,12 @@ TEST("/warm/parts")
 	for (guint i = 36; i < 40; i++)
 		finish_window(i * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
-	down();
 }
 
-TEST("/warm/window-fails")
+READ_TEST("/warm/window-fails", WARM_ALL, 0)
 {
 	struct asker a;
 
-	read_up(WARM_ALL, 0);
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 20 * WINDOW, IO_WINDOW);
 	finish_window(3 * WINDOW, -EIO);
@@ -204,16 +195,14 @@ TEST("/warm/window-fails")
 	finish_window(1 * WINDOW, 10);
 	g_assert_cmpint(a.w.found.err, ==, 0);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
-	down();
 }
 
 /* ---------------------------------------------------------------- after */
 
-TEST("/warm/behind")
+READ_TEST("/warm/behind", WINDOW, 2 * WINDOW)
 {
 	struct asker a;
 
-	read_up(WINDOW, 2 * WINDOW);
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 100 * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(a.done, ==, 1); /* before any of it */
@@ -229,7 +218,6 @@ TEST("/warm/behind")
 	finish_window(2 * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
-	down();
 }
 
 /* Nothing of it before the answer. */
@@ -344,11 +332,10 @@ TEST("/warm/lost-bytes")
 }
 
 /* The rest of a file is read in the background: the server that got "go on" will read it. */
-TEST("/warm/late-reading")
+READ_TEST("/warm/late-reading", WARM_ALL, 0)
 {
 	struct asker a;
 
-	read_up(WARM_ALL, 0);
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 20 * WINDOW, IO_WINDOW);
 	sim_advance_ms(io, 1020);
@@ -370,15 +357,13 @@ TEST("/warm/late-reading")
 	/* late requests come when there is time */
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
 	g_assert_true(window_at(WINDOW)->spare);
-	down();
 }
 
 /* Last: it removes the file. */
-TEST("/warm/behind-ends")
+READ_TEST("/warm/behind-ends", WINDOW, WARM_ALL)
 {
 	struct asker a;
 
-	read_up(WINDOW, WARM_ALL);
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 100 * WINDOW, IO_WINDOW);
 	g_assert_cmpint(g_unlink(real), ==, 0);
@@ -386,7 +371,6 @@ TEST("/warm/behind-ends")
 		finish_window(i * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
-	down();
 }
 
 int

@@ -18,7 +18,7 @@ release(void *owner)
 }
 
 static void
-setup(void)
+up(void)
 {
 	io = sim_new();
 	body_init(&b, io);
@@ -26,7 +26,7 @@ setup(void)
 }
 
 static void
-teardown(void)
+down(void)
 {
 	body_clear(&b);
 	g_assert_null(b.chunks);
@@ -65,7 +65,7 @@ TEST("/body/order")
 	int i, n;
 
 	for (step = 1; step < 3000; step = step * 3 + 1) {
-		setup();
+		up();
 		g_string_truncate(want, 0);
 		for (i = 0; i < 30; i++) {
 			n = snprintf(word, sizeof(word), "<copied %d>", i);
@@ -79,18 +79,17 @@ TEST("/body/order")
 		g_string_free(got, true);
 		g_assert_cmpint(released, ==, 30);
 		g_assert_null(b.chunks); /* an idle connection holds no buffer */
-		teardown();
+		down();
 	}
 	g_string_free(want, true);
 }
 
 /* A stream that is fed and drained for ever stays within two chunks. */
-TEST("/body/stream")
+UP_TEST("/body/stream")
 {
 	char block[3000];
 	unsigned i;
 
-	setup();
 	memset(block, 'b', sizeof(block));
 	g_assert_true(body_copy(&b, (struct text){ block, 2000 }));
 	for (i = 0; i < 1000; i++) {
@@ -100,15 +99,13 @@ TEST("/body/stream")
 		g_assert_cmpuint(b.n, <=, 2);
 	}
 	g_assert_cmpuint(io->nchunks, <=, 2);
-	teardown();
 }
 
-TEST("/body/room")
+UP_TEST("/body/room")
 {
 	GString *got;
 	char *p;
 
-	setup();
 	g_assert_null(body_room(&b, IO_CHUNK + 1));
 	p = body_room(&b, IO_CHUNK);
 	memcpy(p, "abc", 3);
@@ -121,15 +118,13 @@ TEST("/body/room")
 	got = drain(100);
 	g_assert_cmpstr(got->str, ==, "abcdef");
 	g_string_free(got, true);
-	teardown();
 }
 
-TEST("/body/bounds")
+UP_TEST("/body/bounds")
 {
 	struct io_file *f;
 	unsigned i;
 
-	setup();
 	f = io_file_new(io, 70, 100);
 	for (i = 0; i < BODY_PIECES; i++)
 		g_assert_true(i % 2 != 0 ? body_lend(&b, TEXT("x"), release, &released)
@@ -146,5 +141,4 @@ TEST("/body/bounds")
 	g_assert_cmpuint(f->refs, ==, 1);
 	io_file_put(f);
 	g_assert_cmpuint(sim_closed(io, 70), ==, 1);
-	teardown();
 }

@@ -49,6 +49,8 @@ loop_up(const struct file_backend *backend, unsigned threads, unsigned max_queue
 	loop_up_with(backend, threads, threads, max_queue);
 }
 
+#define LOOP_TEST(path, ...) TEST_IN(path, loop_up(__VA_ARGS__), loop_down())
+
 /* Each lane adds threads when several devices need some. */
 static void G_GNUC_UNUSED
 loop_up_sharing(const struct file_backend *backend, unsigned threads, unsigned max_queue)

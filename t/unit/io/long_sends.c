@@ -63,14 +63,13 @@ all_submit(void)
 
 /* What arrives after the long sends were asked for is received while most of them wait, and each of
  * them gets its turn. */
-TEST("/long-sends/short-first")
+LOOP_TEST("/long-sends/short-first", file_backends[0], 1, 8)
 {
 	struct io_sock s;
 	struct waiter w;
 	unsigned i;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	senders_open();
 	unix_pair(&s, &peer, 2 * LENGTH);
 	wait_init(&w, IO_RECV, &s);
@@ -89,17 +88,15 @@ TEST("/long-sends/short-first")
 	close(peer);
 	sock_close(&s);
 	senders_close();
-	loop_down();
 }
 
 /* One that waits for its turn can be cancelled as any other. */
-TEST("/long-sends/cancel")
+LOOP_TEST("/long-sends/cancel", file_backends[0], 1, 8)
 {
 	struct long_send *last = &senders[SENDERS - 1];
 	unsigned i;
 	char c;
 
-	loop_up(file_backends[0], 1, 8);
 	senders_open();
 	all_submit();
 	op_cancel(io, &last->w.op);
@@ -108,5 +105,4 @@ TEST("/long-sends/cancel")
 	for (i = 0; i < SENDERS - 1; i++)
 		g_assert_cmpint(wait_for(&senders[i].w), ==, LENGTH);
 	senders_close();
-	loop_down();
 }

@@ -20,13 +20,12 @@ copy_done(struct io_op *op)
 	waiter_done(op);
 }
 
-TEST("/loop/a receive returns bytes, the end, a cancel or a deadline")
+LOOP_TEST("/loop/a receive returns bytes, the end, a cancel or a deadline", file_backends[0], 1, 8)
 {
 	struct io_sock s;
 	struct waiter w;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	unix_pair(&s, &peer, 0);
 	wait_init(&w, IO_RECV, &s);
 	w.op.done = copy_done;
@@ -50,16 +49,14 @@ TEST("/loop/a receive returns bytes, the end, a cancel or a deadline")
 	g_assert_cmpint(wait_op(&w), ==, 0);
 	g_assert_cmpint(wait_op(&w), ==, 0);
 	sock_close(&s);
-	loop_down();
 }
 
-TEST("/loop/a cancelled receive loses no byte")
+LOOP_TEST("/loop/a cancelled receive loses no byte", file_backends[0], 1, 8)
 {
 	struct io_sock s;
 	struct waiter w;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	unix_pair(&s, &peer, 0);
 	wait_init(&w, IO_RECV, &s);
 	put(peer, "x");
@@ -70,17 +67,15 @@ TEST("/loop/a cancelled receive loses no byte")
 	g_assert_cmpint(wait_op(&w), ==, 1); /* the byte was not lost */
 	close(peer);
 	sock_close(&s);
-	loop_down();
 }
 
 /* One event carries data and the end of the stream. */
-TEST("/loop/data and end of one event arrive in order")
+LOOP_TEST("/loop/data and end of one event arrive in order", file_backends[0], 1, 8)
 {
 	struct io_sock s;
 	struct waiter w;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	unix_pair(&s, &peer, 0);
 	wait_init(&w, IO_RECV, &s);
 	wait_submit(&w);
@@ -93,7 +88,6 @@ TEST("/loop/data and end of one event arrive in order")
 	g_assert_cmpint(wait_op(&w), ==, 0);
 	close(peer);
 	sock_close(&s);
-	loop_down();
 }
 
 #define GOES_ON -1
@@ -142,7 +136,7 @@ TEST("/loop/a reset ends a wait for it, an end only if asked for")
 	test_hangup(false, false, true, 0);
 }
 
-TEST("/loop/a send waits for room in the socket")
+LOOP_TEST("/loop/a send waits for room in the socket", file_backends[0], 1, 8)
 {
 	static char big[1 << 20];
 	struct iovec iov[2] = { { big, 1000 }, { big + 1000, sizeof(big) - 1000 } };
@@ -152,7 +146,6 @@ TEST("/loop/a send waits for room in the socket")
 	ssize_t n;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	unix_pair(&s, &peer, 0);
 	wait_init(&w, IO_SEND, &s);
 	w.op.send.iov = iov;
@@ -173,7 +166,6 @@ TEST("/loop/a send waits for room in the socket")
 	close(peer);
 	g_assert_cmpint(wait_op(&w), ==, -EPIPE);
 	sock_close(&s);
-	loop_down();
 }
 
 /* Both ends meet.  Then the accepted one closes, and the other one notices. */
@@ -199,7 +191,7 @@ connect_once(struct waiter *con, struct waiter *acc)
 	g_assert_false(io_sock_alive(cs));
 }
 
-TEST("/loop/accept and connect return sockets without delay")
+LOOP_TEST("/loop/accept and connect return sockets without delay", file_backends[0], 1, 8)
 {
 	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 100 };
 	const char *why;
@@ -211,7 +203,6 @@ TEST("/loop/accept and connect return sockets without delay")
 	char name[LISTEN_NAME_MAX];
 	int fd, i;
 
-	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	g_assert_cmpint(listen_name(fd, name), ==, 0);
 	g_assert_true(g_str_has_prefix(name, "127.0.0.1:"));
@@ -249,7 +240,6 @@ TEST("/loop/accept and connect return sockets without delay")
 	g_assert_cmpint(wait_op(&con), ==, -ECONNREFUSED);
 	g_assert_cmpint(cs.fd, >=, 0);
 	sock_close(&cs);
-	loop_down();
 }
 
 static int fails[4];
@@ -265,7 +255,8 @@ accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
 	return ((int)syscall(SYS_accept4, fd, addr.__sockaddr__, len, flags));
 }
 
-TEST("/loop/an accept passes over a failure of one client, and reports others")
+LOOP_TEST("/loop/an accept passes over a failure of one client, and reports others",
+    file_backends[0], 1, 8)
 {
 	struct listen_conf lc = { .name = "127.0.0.1:0" };
 	struct sockaddr_in in;
@@ -275,7 +266,6 @@ TEST("/loop/an accept passes over a failure of one client, and reports others")
 	struct waiter acc, con;
 	int fd;
 
-	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
 	io_sock_init(&ls, fd);
@@ -296,7 +286,6 @@ TEST("/loop/an accept passes over a failure of one client, and reports others")
 	close((int)acc.res);
 	sock_close(&cs);
 	io_close_fd(fd);
-	loop_down();
 }
 
 static uint64_t order;
@@ -308,13 +297,12 @@ order_done(struct io_op *op)
 	waiter_done(op);
 }
 
-TEST("/loop/timers end in the order of their deadlines")
+LOOP_TEST("/loop/timers end in the order of their deadlines", file_backends[0], 1, 8)
 {
 	struct waiter t[5];
 	uint64_t begin;
 	int i;
 
-	loop_up(file_backends[0], 1, 8);
 	order = 0;
 	begin = clock_mono_ns();
 	for (i = 4; i >= 0; i--) {
@@ -337,7 +325,6 @@ TEST("/loop/timers end in the order of their deadlines")
 	g_assert_false(t[0].done);
 	op_cancel(io, &t[0].op);
 	wait_for(&t[0]);
-	loop_down();
 }
 
 static void *
@@ -348,12 +335,11 @@ waker(void *arg)
 	return (NULL);
 }
 
-TEST("/loop/a wake from another thread ends a wait")
+LOOP_TEST("/loop/a wake from another thread ends a wait", file_backends[0], 1, 8)
 {
 	uint64_t begin = clock_mono_ns();
 	pthread_t t;
 
-	loop_up(file_backends[0], 1, 8);
 	pthread_create(&t, NULL, waker, io);
 	io_run(io);
 	io_wake(io);
@@ -361,7 +347,6 @@ TEST("/loop/a wake from another thread ends a wait")
 	io_run(io);
 	g_assert_cmpuint(clock_mono_ns() - begin, <, 5 * NS_PER_S);
 	pthread_join(t, NULL);
-	loop_down();
 }
 
 /* A TCP connection to ourselves. */
@@ -391,13 +376,12 @@ tcp_pair(struct io_sock *s, const struct sockaddr *from, socklen_t from_len)
 }
 
 /* The kernel drops this many bytes of the stream; those after them are received. */
-TEST("/loop/bytes are dropped in the kernel")
+LOOP_TEST("/loop/bytes are dropped in the kernel", file_backends[0], 1, 8)
 {
 	struct io_sock s;
 	struct waiter w;
 	int peer, dropped = 0;
 
-	loop_up(file_backends[0], 1, 8);
 	peer = tcp_pair(&s, NULL, 0);
 	wait_init(&w, IO_RECV, &s);
 	w.op.done = copy_done;
@@ -419,17 +403,15 @@ TEST("/loop/bytes are dropped in the kernel")
 	close(peer);
 	g_assert_cmpint(wait_op(&w), ==, 0);
 	sock_close(&s);
-	loop_down();
 }
 
-TEST("/loop/a little receive leaves the rest in the socket")
+LOOP_TEST("/loop/a little receive leaves the rest in the socket", file_backends[0], 1, 8)
 {
 	static char many[20000];
 	struct io_sock s;
 	struct waiter w;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	unix_pair(&s, &peer, 0);
 	g_assert_cmpint(write(peer, many, sizeof(many)), ==, sizeof(many));
 	wait_init(&w, IO_RECV, &s);
@@ -439,34 +421,30 @@ TEST("/loop/a little receive leaves the rest in the socket")
 	g_assert_cmpint(wait_op(&w), ==, sizeof(many) - 4096);
 	close(peer);
 	sock_close(&s);
-	loop_down();
 }
 
-TEST("/loop/a connection comes from the given address")
+LOOP_TEST("/loop/a connection comes from the given address", file_backends[0], 1, 8)
 {
 	struct sockaddr_in from = { .sin_family = AF_INET }, seen;
 	socklen_t len = sizeof(seen);
 	struct io_sock s;
 	int peer;
 
-	loop_up(file_backends[0], 1, 8);
 	from.sin_addr.s_addr = htonl(0x7f000009);
 	peer = tcp_pair(&s, (struct sockaddr *)&from, sizeof(from));
 	g_assert_cmpint(getpeername(peer, (struct sockaddr *)&seen, &len), ==, 0);
 	g_assert_cmpuint(ntohl(seen.sin_addr.s_addr), ==, 0x7f000009);
 	close(peer);
 	sock_close(&s);
-	loop_down();
 }
 
 /* Finer than a tick of the deadlines (8.4 ms), and for one wait only. */
-TEST("/loop/a round ends at the given time")
+LOOP_TEST("/loop/a round ends at the given time", file_backends[0], 1, 8)
 {
 	uint64_t at;
 	struct waiter t;
 	int i;
 
-	loop_up(file_backends[0], 1, 8);
 	for (i = 0; i < 20; i++) {
 		at = clock_mono_ns() + NS_PER_MS / 5;
 		io_wake_at(io, at);
@@ -478,5 +456,4 @@ TEST("/loop/a round ends at the given time")
 	wait_submit(&t);
 	io_wake_at(io, clock_mono_ns() + 3600 * NS_PER_S);
 	wait_for(&t); /* an earlier deadline goes first */
-	loop_down();
 }

@@ -31,7 +31,7 @@ refused(int root, const char *path, uint64_t resolve, int err)
 	g_assert_cmpint(open_path(root, path, resolve, false), ==, -err);
 }
 
-TEST("/open/only regular files and directories below the root open")
+LOOP_TEST("/open/only regular files and directories below the root open", file_backends[0], 2, 8)
 {
 	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
 	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL),
@@ -39,7 +39,6 @@ TEST("/open/only regular files and directories below the root open")
 	int64_t fd;
 	int root;
 
-	loop_up(file_backends[0], 2, 8);
 	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
 	g_assert_cmpint(symlink("f", link), ==, 0);
 	g_assert_cmpint(symlink("/etc/passwd", out), ==, 0);
@@ -69,7 +68,6 @@ TEST("/open/only regular files and directories below the root open")
 	refused(root, "f/x", IO_BENEATH, ENOTDIR);
 	refused(AT_FDCWD, "/dev/null", 0, EACCES);
 	io_close_fd(root);
-	loop_down();
 	g_free(file);
 	g_free(fifo);
 	g_free(link);
@@ -87,13 +85,12 @@ open_op(struct waiter *w, const char *path)
 }
 
 /* Opens wait behind a stuck thread. */
-TEST("/open/a queued open has a deadline, a cancel and a limit")
+LOOP_TEST("/open/a queued open has a deadline, a cancel and a limit", file_backends[0], 1, 3)
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w[4], late;
 	int i;
 
-	loop_up(file_backends[0], 1, 3);
 	gate_enter(LANE_STAT);
 	for (i = 0; i < 4; i++)
 		open_op(&w[i], file);
@@ -114,7 +111,6 @@ TEST("/open/a queued open has a deadline, a cancel and a limit")
 	close((int)late.res);
 	g_assert_cmpuint(w[2].op.at.start, >=, w[2].op.at.submit);
 	g_assert_cmpuint(w[2].op.at.end, >=, w[2].op.at.start);
-	loop_down();
 	g_free(file);
 }
 
@@ -145,12 +141,11 @@ awake(const char *file)
 }
 
 /* A thread whose processor another program has takes long, too: that is not a wait for a disk. */
-TEST("/open/a thread that did not sleep")
+LOOP_TEST("/open/a thread that did not sleep", file_backends[0], 1, 8)
 {
 	char *file = file_make(dir, "f", 10);
 	int i;
 
-	loop_up(file_backends[0], 1, 8);
 	disk = SLEEPS;
 	g_assert_false(awake(file));
 	disk = SPINS;
@@ -158,17 +153,15 @@ TEST("/open/a thread that did not sleep")
 		;
 	g_assert_cmpint(i, <, 100);
 	disk = PLAIN;
-	loop_down();
 	g_free(file);
 }
 
 /* The lane for re-checks has a thread of its own. */
-TEST("/open/an urgent open passes a stuck thread")
+LOOP_TEST("/open/an urgent open passes a stuck thread", file_backends[0], 1, 8)
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w;
 
-	loop_up(file_backends[0], 1, 8);
 	gate_enter(LANE_STAT);
 	open_op(&w, file);
 	w.op.urgent = 1;
@@ -176,18 +169,16 @@ TEST("/open/an urgent open passes a stuck thread")
 	g_assert_cmpint(wait_op(&w), >=, 0);
 	close((int)w.res);
 	gate_leave();
-	loop_down();
 	g_free(file);
 }
 
 /* The late result of a cancelled op closes its descriptor. */
-TEST("/open/a cancelled running open leaks no descriptor")
+LOOP_TEST("/open/a cancelled running open leaks no descriptor", file_backends[0], 2, 100)
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w;
 	int i, before;
 
-	loop_up(file_backends[0], 2, 100);
 	before = fd_count();
 	for (i = 0; i < 200; i++) {
 		open_op(&w, file);
@@ -204,7 +195,6 @@ TEST("/open/a cancelled running open leaks no descriptor")
 	for (i = 0; i < 100 && fd_count() > before; i++)
 		run_ms(10);
 	g_assert_cmpint(fd_count(), ==, before);
-	loop_down();
 	g_free(file);
 }
 

@@ -50,13 +50,12 @@ TEST("/read/each backend returns the bytes of the range")
 		read_with(file_backends[i]);
 }
 
-TEST("/read/a cancelled queued read drops its reference")
+LOOP_TEST("/read/a cancelled queued read drops its reference", &file_gthread_aio, 1, 8)
 {
 	char *file = file_make(dir, "r", 3000);
 	struct io_file *f;
 	struct waiter w;
 
-	loop_up(&file_gthread_aio, 1, 8);
 	f = io_file_new(io, open(file, O_RDONLY | O_CLOEXEC), 3000);
 	gate_enter(LANE_READ);
 	wait_init(&w, IO_READ, NULL);
@@ -69,7 +68,6 @@ TEST("/read/a cancelled queued read drops its reference")
 	g_assert_cmpuint(f->refs, ==, 1);
 	gate_leave();
 	io_file_put(f);
-	loop_down();
 	g_free(file);
 }
 

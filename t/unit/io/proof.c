@@ -69,11 +69,10 @@ expect(int err)
 	g_assert_true(f->stale == (err != 0 || grew));
 }
 
-TEST("/proof/longer")
+UP_TEST("/proof/longer", 2)
 {
 	unsigned i;
 
-	up(2);
 	expect(0);
 	for (i = 0; i < 3; i++) {
 		put(SIZE + i * 4, "more");
@@ -84,7 +83,6 @@ TEST("/proof/longer")
 	expect(0);
 	g_assert_cmpuint(io->counters->file_grew, ==, 4);
 	g_assert_cmpint(io_file_look(f), ==, -ETXTBSY); /* as strict as ever */
-	down();
 }
 
 TEST("/proof/other-bytes")
@@ -125,15 +123,13 @@ TEST("/proof/sizes")
 	down();
 }
 
-TEST("/proof/times")
+UP_TEST("/proof/times", 2)
 {
 	struct timespec older[2] = { { .tv_sec = 999 }, { .tv_sec = 999 } };
 
-	up(2);
 	put(SIZE, "more");
 	g_assert_cmpint(futimens(f->fd, older), ==, 0);
 	expect(-ETXTBSY);
-	down();
 }
 
 TEST("/proof/no-samples")

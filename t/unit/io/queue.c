@@ -274,25 +274,22 @@ TEST("/pools/hung-device-takes-its-own-threads")
 }
 
 /* run() finds out where it belongs: it is done in that device's line, once. */
-TEST("/pools/a-job-may-move")
+LOOP_TEST("/pools/a-job-may-move", NULL, 1, 100)
 {
-	loop_up(NULL, 1, 100);
 	push_counting(1, move_run, LANE_STAT);
 	while (counted == 0)
 		io_run(io);
 	g_assert_cmpuint(counted, ==, 1);
 	g_assert_cmpuint(moved_to, ==, 2);
-	loop_down();
 }
 
 /* A queued job can be cancelled.  A running job goes on, for the next request of the same file. */
-TEST("/pools/waiting-is-withdrawn")
+LOOP_TEST("/pools/waiting-is-withdrawn", NULL, 1, 100)
 {
 	struct statx stx;
 	struct waiter w;
 	int root;
 
-	loop_up(NULL, 1, 100);
 	g_assert_cmpint(io_root_open("/", &root), ==, 0);
 	wait_init(&w, IO_OPEN, NULL);
 	w.op.open.root = root;
@@ -306,7 +303,6 @@ TEST("/pools/waiting-is-withdrawn")
 	op_withdraw(io, &w.op); /* too late: nothing happens */
 	gate_leave();
 	io_close_fd(root);
-	loop_down();
 }
 
 /* The pools end while a thread is stuck: when it comes back it puts away what had to wait for its
@@ -330,12 +326,10 @@ TEST("/pools/what-is-left-behind-is-put-away")
 }
 
 /* No threads: the work is done here, the callback still comes later. */
-TEST("/pools/no-threads-means-here")
+LOOP_TEST("/pools/no-threads-means-here", NULL, 0, 100)
 {
-	loop_up(NULL, 0, 100);
 	push_counting(0, count_run, LANE_READ);
 	g_assert_cmpuint(counted, ==, 0);
 	while (counted == 0)
 		io_run(io);
-	loop_down();
 }

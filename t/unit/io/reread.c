@@ -82,11 +82,10 @@ down(void)
 	loop_down();
 }
 
-TEST("/reread/hot-windows-have-their-own-thread")
+UP_TEST("/reread/hot-windows-have-their-own-thread")
 {
 	struct io_lane_status v[LANES];
 
-	up();
 	g_assert_cmpint(send_some(0, 50000), ==, 50000); /* a reader reads it */
 	run_ms(1100);                                    /* ... which counts for a second */
 	gate_enter(LANE_READ);
@@ -97,18 +96,16 @@ TEST("/reread/hot-windows-have-their-own-thread")
 	g_assert_cmpuint(v[LANE_REREAD].jobs, ==, 1);
 	g_assert_cmpint(io_file_read_lane(file, 60000, 100), ==, LANE_READ); /* never read before */
 	gate_leave();
-	down();
 }
 
 /* A bad block in mid-window.  What lies before it is sent, and nobody gets what lies behind it. */
-TEST("/reread/bad-blocks")
+UP_TEST("/reread/bad-blocks")
 {
 	enum { BAD = 300 << 10, BEHIND = 400 << 10 };
 	struct waiter w[2];
 	struct io_sock other;
 	int p[2];
 
-	up();
 	bad_from = BAD;
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, p), ==, 0);
 	io_sock_init(&other, p[0]);
@@ -130,7 +127,6 @@ TEST("/reread/bad-blocks")
 	bad_from = SIZE;
 	sock_close(&other);
 	close(p[1]);
-	down();
 }
 
 int

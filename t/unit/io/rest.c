@@ -40,9 +40,8 @@ second(void)
 	}
 }
 
-TEST("/rest/quiet")
+UP_TEST("/rest/quiet")
 {
-	up();
 	rest_note(&rest, 99, 0);
 	g_assert_false(io_busy(io)); /* a few requests cost no timer */
 	rest_note(&rest, 5000, 0);
@@ -54,15 +53,13 @@ TEST("/rest/quiet")
 	g_assert_false(io_busy(io));
 	rest_note(&rest, 5000, 0);
 	g_assert_false(io_busy(io));
-	down();
 }
 
-TEST("/rest/busy-and-fallen")
+UP_TEST("/rest/busy-and-fallen")
 {
 	uint64_t done = 0;
 	unsigned i;
 
-	up();
 	rest_note(&rest, done += 1000, 100 << 20);
 	for (i = 0; i < 5; i++) {
 		second();
@@ -77,25 +74,21 @@ TEST("/rest/busy-and-fallen")
 		second();
 	}
 	g_assert_cmpuint(drops, ==, 1); /* once for each fall */
-	down();
 }
 
-TEST("/rest/fall-without-requests")
+UP_TEST("/rest/fall-without-requests")
 {
-	up();
 	rest_note(&rest, 0, 100 << 20);
 	g_assert_false(io_busy(io));
 	rest_note(&rest, 0, 0);
 	second();
 	g_assert_cmpuint(drops, ==, 1);
 	g_assert_false(io_busy(io));
-	down();
 }
 
 /* Names are forgotten a while after the last request, and after the trim that followed it. */
-TEST("/rest/small-fall")
+UP_TEST("/rest/small-fall")
 {
-	up();
 	rest_note(&rest, 5000, 5 << 20);
 	second();
 	second();
@@ -106,23 +99,19 @@ TEST("/rest/small-fall")
 	second();
 	g_assert_cmpuint(drops, ==, 2);
 	g_assert_false(io_busy(io));
-	down();
 }
 
-TEST("/rest/stopped-at-work")
+UP_TEST("/rest/stopped-at-work")
 {
-	up();
 	rest_note(&rest, 0, 100 << 20);
 	rest_note(&rest, 0, 0);
 	sim_advance_ms(io, 1001);
 	g_assert_cmpuint(sim_count(io, IO_WORK), ==, 1);
-	down();
 }
 
 /* The real thing: a thread trims. */
-TEST("/rest/trims")
+LOOP_TEST("/rest/trims", NULL, 1, 64)
 {
-	loop_up(NULL, 1, 64);
 	rest_init(&rest, io, NULL);
 	io_give_back(io, io_window_get(io));
 	rest_note(&rest, 0, 100 << 20);
@@ -131,5 +120,4 @@ TEST("/rest/trims")
 		io_run(io);
 	g_assert_cmpuint(rest.trims, ==, 1);
 	g_assert_false(rest_stop(&rest));
-	loop_down();
 }

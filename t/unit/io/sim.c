@@ -25,7 +25,7 @@ keep(struct io_op *op)
 }
 
 static void
-setup(void)
+up(void)
 {
 	io = sim_new();
 	calls = 0;
@@ -37,7 +37,7 @@ TEST("/sim/recv")
 	struct io_sock s;
 	struct io_op op;
 
-	setup();
+	up();
 	io_sock_init(&s, 7);
 	op_init(&op, IO_RECV, keep);
 	op.sock = &s;
@@ -69,7 +69,7 @@ TEST("/sim/send-record")
 	struct io_sock s;
 	struct io_op op;
 
-	setup();
+	up();
 	io_sock_init(&s, 7);
 	op_init(&op, IO_SEND, note);
 	op.sock = &s;
@@ -92,7 +92,7 @@ TEST("/sim/connect-close-cancel")
 	struct io_op op, timer;
 	int fd;
 
-	setup();
+	up();
 	io_sock_init(&s, -1);
 	op_init(&op, IO_CONNECT, note);
 	op.sock = &s;
@@ -129,7 +129,7 @@ TEST("/sim/open-and-file")
 	struct io_file *f;
 	struct io_op op;
 
-	setup();
+	up();
 	op_init(&op, IO_OPEN, note);
 	op.open.path = "x";
 	op.open.stx = &stx;

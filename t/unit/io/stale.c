@@ -79,13 +79,12 @@ put(int fd)
 	g_assert_cmpint(write(fd, "x", 1), ==, 1);
 }
 
-TEST("/stale/closed-socket-is-silent")
+LOOP_TEST("/stale/closed-socket-is-silent", file_backends[0], 1, 8)
 {
 	struct child c;
 	struct owner *o;
 	int p[2], i;
 
-	loop_up(file_backends[0], 1, 8);
 	sockets(p);
 	o = owner_new(p[0]);
 	c = child_start();
@@ -97,18 +96,16 @@ TEST("/stale/closed-socket-is-silent")
 	close(p[1]);
 	run_ms(10);
 	child_end(c);
-	loop_down();
 }
 
 /* The number is used again while the old registration still reports: the new socket hears of its
  * own events only. */
-TEST("/stale/same-number-again")
+LOOP_TEST("/stale/same-number-again", file_backends[0], 1, 8)
 {
 	struct owner *o;
 	struct child c;
 	int p[2], q[2], was;
 
-	loop_up(file_backends[0], 1, 8);
 	sockets(p);
 	was = p[0];
 	o = owner_new(p[0]);
@@ -129,12 +126,11 @@ TEST("/stale/same-number-again")
 	close(p[1]);
 	close(q[1]);
 	child_end(c);
-	loop_down();
 }
 
 /* A listener is level-triggered: left in the set it would make the loop spin for as long as the
  * child lives. */
-TEST("/stale/closed-listener-does-not-spin")
+LOOP_TEST("/stale/closed-listener-does-not-spin", file_backends[0], 1, 8)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -145,7 +141,6 @@ TEST("/stale/closed-listener-does-not-spin")
 	struct io_sock s;
 	struct child c;
 
-	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(bind(fd, (struct sockaddr *)&in, len), ==, 0);
 	g_assert_cmpint(listen(fd, 8), ==, 0);
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
@@ -168,7 +163,6 @@ TEST("/stale/closed-listener-does-not-spin")
 	g_assert_cmpint(i, <, 20);
 	close(client);
 	child_end(c);
-	loop_down();
 }
 
 static int watched;
@@ -180,13 +174,12 @@ watch_ready(struct io_watch *w)
 	watched++;
 }
 
-TEST("/stale/unwatched-is-silent")
+LOOP_TEST("/stale/unwatched-is-silent", file_backends[0], 1, 8)
 {
 	struct io_watch *w = g_new0(struct io_watch, 1);
 	struct child c;
 	int p[2];
 
-	loop_up(file_backends[0], 1, 8);
 	sockets(p);
 	w->ready = watch_ready;
 	g_assert_cmpint(io->calls->watch(io, p[0], w), ==, 0);
@@ -203,7 +196,6 @@ TEST("/stale/unwatched-is-silent")
 	g_assert_cmpint(watched, ==, 1);
 	close(p[1]);
 	child_end(c);
-	loop_down();
 }
 
 /* Slots that were given back are taken again, so the table is as large as the most that were

@@ -91,7 +91,7 @@ TEST("/gthread-sendfile/stuck-sender")
 
 /* The queue of a disk is full: the duplicate that was made for the thread goes at once, not when
  * that disk answers. */
-TEST("/gthread-sendfile/refused-sender")
+LOOP_TEST("/gthread-sendfile/refused-sender", &file_gthread_sendfile, 1, 1)
 {
 	char *path = file_make(dir, "refused", SIZE), byte;
 	struct waiter w[2];
@@ -99,7 +99,6 @@ TEST("/gthread-sendfile/refused-sender")
 	struct io_file *f;
 	int peer[2], i;
 
-	loop_up(&file_gthread_sendfile, 1, 1);
 	f = file_open(path, SIZE);
 	gate_enter_dev(LANE_STAT, io_file_dev(f)); /* the thread that closes files of that disk */
 	gate_enter_dev(LANE_READ, io_file_dev(f));
@@ -119,7 +118,6 @@ TEST("/gthread-sendfile/refused-sender")
 	close(peer[0]);
 	close(peer[1]);
 	io_file_put(f);
-	loop_down();
 	g_free(path);
 }
 
@@ -213,12 +211,10 @@ posix_waits(void)
 	g_free(path);
 }
 
-TEST("/posix-aio/waits")
+LOOP_TEST("/posix-aio/waits", &file_posix_aio, 1, 64)
 {
-	loop_up(&file_posix_aio, 1, 64);
 	if (io_backend(io) == &file_posix_aio)
 		posix_waits();
 	else
 		g_test_skip(io_fallback_why(io));
-	loop_down();
 }

@@ -5,14 +5,14 @@
 static int root;
 
 static void
-setup(void)
+up(void)
 {
 	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
 }
 
 static void
-teardown(void)
+down(void)
 {
 	io_close_fd(root);
 	loop_down();
@@ -80,11 +80,10 @@ takes(const char *name)
 	close(fd);
 }
 
-TEST("/take/taken")
+UP_TEST("/take/taken")
 {
 	g_autofree char *sub = path_of("sub");
 
-	setup();
 	g_assert_cmpint(g_mkdir(sub, 0700), ==, 0);
 	takes("f");
 	takes("sub/f");
@@ -92,7 +91,6 @@ TEST("/take/taken")
 	g_assert_cmpint(take("f"), ==, -ENOENT);
 	g_assert_cmpint(take("none/f"), ==, -ENOENT);
 	g_assert_cmpint(g_rmdir(sub), ==, 0);
-	teardown();
 }
 
 /* Nothing that is refused is removed. */
@@ -106,12 +104,11 @@ refuses(const char *name, int err, const char *stays)
 	g_assert_true(exists(stays));
 }
 
-TEST("/take/refused")
+UP_TEST("/take/refused")
 {
 	g_autofree char *sub = path_of("sub"), *fifo = path_of("fifo"), *in = path_of("sub/in"),
 			*link = path_of("link"), *up = path_of("sub/up"), *way = path_of("way");
 
-	setup();
 	write_file("victim");
 	g_assert_cmpint(g_mkdir(sub, 0700), ==, 0);
 	write_file("sub/in");
@@ -137,17 +134,15 @@ TEST("/take/refused")
 	g_assert_cmpint(g_unlink(in) | g_unlink(up) | g_unlink(fifo) | g_unlink(link) |
 			    g_unlink(way) | g_rmdir(sub),
 	    ==, 0);
-	teardown();
 }
 
 /* The client leaves while the op is queued: the file goes all the same, and its descriptor too. */
-TEST("/take/cancelled")
+UP_TEST("/take/cancelled")
 {
 	struct statx stx;
 	struct waiter w;
 	int fds;
 
-	setup();
 	write_file("late");
 	fds = fd_count();
 	gate_enter(LANE_STAT);
@@ -159,5 +154,4 @@ TEST("/take/cancelled")
 	gate_leave();
 	while (exists("late") || fd_count() > fds)
 		run_ms(1);
-	teardown();
 }

@@ -108,14 +108,13 @@ test_sent_while_it_grows(const void *backend)
 	g_free(piece);
 }
 
-TEST("/temp/cancelled")
+LOOP_TEST("/temp/cancelled", file_backends[0], 1, 8)
 {
 	char *piece = g_malloc(PIECE);
 	struct io_file *f;
 	struct waiter w;
 	int root;
 
-	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
 	f = io_file_temp(io, (int)temp_open(root));
 	append_submit(&w, f, piece);
@@ -129,19 +128,16 @@ TEST("/temp/cancelled")
 	io_file_put(f);
 	io_close_fd(root);
 	run_ms(1);
-	loop_down();
 	g_free(piece);
 }
 
-TEST("/temp/no-such-place")
+LOOP_TEST("/temp/no-such-place", file_backends[0], 1, 8)
 {
 	int root;
 
-	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(io_root_open("/proc", &root), ==, 0);
 	g_assert_cmpint(temp_open(root), <, 0);
 	io_close_fd(root);
-	loop_down();
 }
 
 int

@@ -91,11 +91,10 @@ client_down(struct client *c)
 	sock_close(&c->sock);
 }
 
-TEST("/turns/send-follows")
+LOOP_TEST("/turns/send-follows", file_backends[0], 1, 8)
 {
 	struct client a, b;
 
-	loop_up(file_backends[0], 1, 8);
 	story = g_string_new("");
 	client_up(&a, 'a', 1);
 	client_up(&b, 'b', 1);
@@ -104,15 +103,13 @@ TEST("/turns/send-follows")
 	client_down(&a);
 	client_down(&b);
 	g_string_free(story, true);
-	loop_down();
 }
 
 /* One with many requests at a time goes on when the others have had their turn. */
-TEST("/turns/sends-take-turns")
+LOOP_TEST("/turns/sends-take-turns", file_backends[0], 1, 8)
 {
 	struct client a, b, c;
 
-	loop_up(file_backends[0], 1, 8);
 	story = g_string_new("");
 	client_up(&a, 'a', 5);
 	client_up(&b, 'b', 4);
@@ -123,18 +120,16 @@ TEST("/turns/sends-take-turns")
 	client_down(&b);
 	client_down(&c);
 	g_string_free(story, true);
-	loop_down();
 }
 
 /* server/conn/conn.c relies on it: an op that was cancelled is free again when a later one comes
  * back. */
-TEST("/turns/cancelled-before-sent")
+LOOP_TEST("/turns/cancelled-before-sent", file_backends[0], 1, 8)
 {
 	struct client a;
 	struct io_sock other;
 	int p[2];
 
-	loop_up(file_backends[0], 1, 8);
 	story = g_string_new("");
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
 	    0);
@@ -150,7 +145,6 @@ TEST("/turns/cancelled-before-sent")
 	sock_close(&other);
 	client_down(&a);
 	g_string_free(story, true);
-	loop_down();
 }
 
 /* ---------------------------------------------------------------- accepting beside busy

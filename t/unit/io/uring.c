@@ -64,13 +64,12 @@ settles_at(int fds)
 
 /* ---------------------------------------------------------------- look-ups */
 
-TEST("/uring/kinds-and-containment")
+TEST_IN("/uring/kinds-and-containment", up(4, 8), loop_down())
 {
 	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
 	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL);
 	int root, fds;
 
-	up(4, 8);
 	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
 	g_assert_cmpint(symlink("f", link), ==, 0);
 	g_assert_cmpint(symlink("/etc/passwd", out), ==, 0);
@@ -98,7 +97,6 @@ TEST("/uring/kinds-and-containment")
 	g_assert_cmpint(look(root, "f/x", IO_BENEATH, false), ==, -ENOTDIR);
 	settles_at(fds);
 	io_close_fd(root);
-	loop_down();
 	g_unlink(out);
 	g_unlink(link);
 	g_unlink(fifo);
@@ -192,7 +190,7 @@ TEST("/uring/many-at-once")
 
 /* ---------------------------------------------------------------- reads */
 
-TEST("/uring/reads")
+TEST_IN("/uring/reads", up(2, 8), loop_down())
 {
 	static const struct {
 		uint64_t off;
@@ -213,7 +211,6 @@ TEST("/uring/reads")
 	uint64_t k;
 	size_t i;
 
-	up(2, 8);
 	f = io_file_new(io, open(path, O_RDONLY | O_CLOEXEC), 700000);
 	f->no_nowait = true; /* so that nothing is known to be in memory */
 	for (i = 0; i < NELEM(at); i++) {
@@ -237,7 +234,6 @@ TEST("/uring/reads")
 	g_assert_cmpint(wait_op(&w), ==, 100); /* in memory: served on the loop */
 	g_assert_cmpuint(io->counters->io_uring_sync, ==, k + 1);
 	io_file_put(f);
-	loop_down();
 	g_free(path);
 }
 
@@ -265,14 +261,13 @@ read_init(struct waiter *w, struct io_file *f)
 	w->op.file.len = 100;
 }
 
-TEST("/uring/stuck")
+TEST_IN("/uring/stuck", up(2, 1), loop_down())
 {
 	char *path = file_make(dir, "f", 10);
 	struct waiter w[4];
 	struct io_file *f;
 	int wr, i;
 
-	up(2, 1);
 	f = hanging_file(&wr);
 	for (i = 0; i < 4; i++)
 		read_init(&w[i], f);
@@ -291,7 +286,6 @@ TEST("/uring/stuck")
 	g_assert_true(io_leave(io));
 	io_file_put(f);
 	close(wr);
-	loop_down();
 	g_free(path);
 }
 
@@ -316,13 +310,12 @@ TEST("/uring/free-while-reading")
 
 /* The loop is about to end: the ring takes no more reads, neither the one that is waited for nor
  * the one ahead of it. */
-TEST("/uring/no-room")
+TEST_IN("/uring/no-room", up(2, 8), loop_down())
 {
 	struct io_file *f;
 	struct waiter w;
 	int wr, i;
 
-	up(2, 8);
 	f = hanging_file(&wr);
 	read_init(&w, f);
 	w.op.deadline_ms = 1;
@@ -334,7 +327,6 @@ TEST("/uring/no-room")
 	}
 	io_file_put(f);
 	close(wr);
-	loop_down();
 }
 
 static struct rig {

@@ -123,11 +123,10 @@ TEST("/accept/shortage-makes-room")
 
 /* ---- server.max-connections */
 
-TEST("/accept/limit-of-busy")
+TEST_IN("/accept/limit-of-busy", up_with("", 2, 3), down())
 {
 	unsigned i;
 
-	up_with("", 2, 3);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
 	for (i = 0; i < 3; i++)
 		accept_busy();
@@ -147,17 +146,15 @@ TEST("/accept/limit-of-busy")
 	sim_run(io);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
 	disk();
-	down();
 }
 
 /* Paused while all are busy: the first that becomes idle ends the pause, and makes room when
  * another comes. */
-TEST("/accept/idle-ends-pause")
+TEST_IN("/accept/idle-ends-pause", up_with("", 1, 2), down())
 {
 	struct io_sock *s[3];
 	unsigned i;
 
-	up_with("", 1, 2);
 	for (i = 0; i < 3; i++)
 		s[i] = accept_busy();
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
@@ -170,12 +167,10 @@ TEST("/accept/idle-ends-pause")
 	accept_from(2);
 	closed_are("0 1"); /* one was above the limit */
 	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
-	down();
 }
 
-TEST("/accept/idle-goes-first")
+TEST_IN("/accept/idle-goes-first", up_with("", 1, 4), down())
 {
-	up_with("", 1, 4);
 	accept_from(2); /* 0: silent */
 	accept_kept(1); /* 1 */
 	accept_from(2); /* 2: silent */
@@ -189,17 +184,15 @@ TEST("/accept/idle-goes-first")
 	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
 	g_assert_cmpuint(w->base.counters->events.room_silent, ==, 1);
 	g_assert_cmpuint(w->nconns, ==, 4);
-	down();
 }
 
 /* Of the address with most: those that said nothing, then those that said something; each the
  * oldest first. */
-TEST("/accept/most-goes-first")
+TEST_IN("/accept/most-goes-first", up_with("", 1, 6), down())
 {
 	struct io_sock *s;
 	unsigned i;
 
-	up_with("", 1, 6);
 	accept_from(1); /* 0: the oldest of all, but alone */
 	s = accept_from(2);
 	say(s, "GET /a HT");
@@ -214,16 +207,14 @@ TEST("/accept/most-goes-first")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200"); /* there was time to speak */
 	closed_are("2 3 4");
-	down();
 }
 
 /* All are busy: the address with more than half loses its oldest to another address, and none to
  * itself. */
-TEST("/accept/majority-makes-room")
+TEST_IN("/accept/majority-makes-room", up_with("", 1, 20), down())
 {
 	unsigned i;
 
-	up_with("", 1, 20);
 	for (i = 0; i < 8; i++)
 		say(accept_from(3), GET("/a"));
 	for (i = 0; i < 12; i++)
@@ -239,16 +230,14 @@ TEST("/accept/majority-makes-room")
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
 	g_assert_cmpuint(w->nconns, ==, 21);
 	disk();
-	down();
 }
 
 /* Its own newcomers wait while it may be a proxy; they are refused once clients of four addresses
  * came. */
-TEST("/accept/majority-is-no-proxy")
+TEST_IN("/accept/majority-is-no-proxy", up_with("", 1, 20), down())
 {
 	unsigned i;
 
-	up_with("", 1, 20);
 	for (i = 0; i < 20; i++)
 		say(accept_from(2), GET("/a"));
 	say(accept_from(2), GET("/a"));
@@ -263,16 +252,14 @@ TEST("/accept/majority-is-no-proxy")
 	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 1);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	disk();
-	down();
 }
 
 /* It may be a proxy for all clients, so only those that do not read make room: for its own
  * newcomers and so for the client of another address behind them. */
-TEST("/accept/slow-makes-room")
+TEST_IN("/accept/slow-makes-room", up_with("", 1, 20), down())
 {
 	unsigned i;
 
-	up_with("", 1, 20);
 	for (i = 0; i < 20; i++)
 		say(accept_from(2), GET("/a"));
 	disk();
@@ -291,15 +278,13 @@ TEST("/accept/slow-makes-room")
 	g_assert_false(is_closed(22));
 	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 0);
 	disk();
-	down();
 }
 
 /* A connection that lingers has had its reply. */
-TEST("/accept/lingering-goes")
+TEST_IN("/accept/lingering-goes", up_with("", 1, 2), down())
 {
 	struct io_sock *s;
 
-	up_with("", 1, 2);
 	accept_busy();
 	s = accept_from(2);
 	say(s, "NONSENSE\r\n\r\n");
@@ -307,7 +292,6 @@ TEST("/accept/lingering-goes")
 	accept_from(3);
 	closed_are("1");
 	disk();
-	down();
 }
 
 /* ---- addresses */
@@ -349,12 +333,11 @@ TEST("/accept/per-address")
 	clients_free(cs); /* asserts that all were given back */
 }
 
-TEST("/accept/heads-are-bounded")
+TEST_IN("/accept/heads-are-bounded", up_with("", 1, 1000), down())
 {
 	struct io_sock *s;
 	unsigned i;
 
-	up_with("", 1, 1000);
 	w->base.conf.max_head_bytes = 5 * 256;
 	s = accept_from(1);
 	say(s, "GET /a HT"); /* 0 */
@@ -368,18 +351,16 @@ TEST("/accept/heads-are-bounded")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
 	g_assert_cmpuint(w->eviction.bytes, ==, 4 * 256);
-	down();
 }
 
 /* Memory follows the bytes that came, and a head in pieces of any size is read as one that came
  * whole. */
-TEST("/accept/head-grows")
+UP_TEST("/accept/head-grows", "")
 {
 	char line[64];
 	struct io_sock *s;
 	unsigned i;
 
-	up("");
 	s = client();
 	say(s, "GET /a HTTP/1.1\r\n" HOST);
 	for (i = 0; i < 40; i++) {
@@ -405,5 +386,4 @@ TEST("/accept/head-grows")
 	g_assert_cmpuint(i, <, 8192);
 	take(s, SIZE_MAX);
 	heard_statuses(s, "431");
-	down();
 }

@@ -263,14 +263,13 @@ TEST("/conn/batch/two-wait-for-one")
 
 /* ---------------------------------------------------------------- sending */
 
-TEST("/conn/send/short-counts")
+UP_TEST("/conn/send/short-counts", "")
 {
 	const char *in = GET("/a") GET("/b") GET("/none");
 	struct io_sock *s;
 	GString *want;
 	size_t max;
 
-	up("");
 	s = client();
 	feed(s, in, strlen(in), SIZE_MAX);
 	want = g_string_new_len(sim_sent(io, s).p, (gssize)sim_sent(io, s).n);
@@ -281,7 +280,6 @@ TEST("/conn/send/short-counts")
 		g_assert_cmpmem(sim_sent(io, s).p, sim_sent(io, s).n, want->str, want->len);
 	}
 	g_string_free(want, TRUE);
-	down();
 }
 
 TEST("/conn/send/large-file")
@@ -388,13 +386,12 @@ TEST("/conn/reply/keep-alive-limit")
 }
 
 /* A long path, then nonsense: the log gets the line of that, and nothing of what was before. */
-TEST("/conn/refused/forgets")
+UP_TEST("/conn/refused/forgets", "server.max-write-idle = 1")
 {
 	GString *in = g_string_new("GET /");
 	struct io_sock *s;
 	int i;
 
-	up("server.max-write-idle = 1");
 	s = client();
 	for (i = 0; i < 3000; i++)
 		g_string_append_c(in, 'x');
@@ -408,7 +405,6 @@ TEST("/conn/refused/forgets")
 	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
 	g_assert_null(strstr(logged->str, "xxxx"));
 	g_string_free(in, TRUE);
-	down();
 }
 
 TEST("/conn/refused/access-log")

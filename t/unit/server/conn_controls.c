@@ -55,11 +55,10 @@ temp_send(struct io_sock *s)
 	sim_run(io);
 }
 
-TEST("/controls/temp")
+UP_TEST("/controls/temp", CONTROLS_CONF)
 {
 	struct io_sock *s;
 
-	up(CONTROLS_CONF);
 	s = ask(GET("/app"), TEMP "Status: 201 x\r\nSet-Cookie: c\r\n\r\n%s");
 	temp_send(s);
 	g_assert_true(heard_has(s, "HTTP/1.1 201 "));
@@ -72,10 +71,9 @@ TEST("/controls/temp")
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
-	down();
 }
 
-TEST("/controls/temp/fails")
+UP_TEST("/controls/temp/fails", CONTROLS_CONF)
 {
 	static const struct {
 		int err;
@@ -85,7 +83,6 @@ TEST("/controls/temp/fails")
 	struct io_sock *s;
 	size_t i;
 
-	up(CONTROLS_CONF);
 	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
 		s = ask(GET("/app"), TEMP "\r\n%s");
 		sim_finish(io, removal(), rows[i].err);
@@ -96,7 +93,6 @@ TEST("/controls/temp/fails")
 		heard_statuses(s, rows[i].status);
 	}
 	g_assert_nonnull(strstr(logged->str, "ev=sendfile.failed"));
-	down();
 }
 
 static void
@@ -110,12 +106,11 @@ leaves(struct io_sock *s)
 }
 
 /* The op is cancelled, its descriptor is closed if there is one. */
-TEST("/controls/temp/client-leaves")
+UP_TEST("/controls/temp/client-leaves", CONTROLS_CONF)
 {
 	struct io_sock *s;
 	struct io_op *op;
 
-	up(CONTROLS_CONF);
 	s = ask(GET("/app"), TEMP "\r\n%s");
 	op = removal();
 	leaves(s);
@@ -125,15 +120,13 @@ TEST("/controls/temp/client-leaves")
 	sim_open(io, op, TEMP_FD, 4, 1000, 0); /* its result is on the way */
 	leaves(s);
 	g_assert_cmpuint(sim_closed(io, TEMP_FD), ==, 1);
-	down();
 }
 
-TEST("/controls/pieces")
+UP_TEST("/controls/pieces", CONTROLS_CONF)
 {
 	struct io_sock *s;
 	char *head;
 
-	up(CONTROLS_CONF);
 	head = g_strdup_printf("X-Sendfile2: %s/b 1-2, %s/m 0-1,%s/a 0-\r\n\r\n", dir, dir, dir);
 	s = ask(GET("/app"), head);
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1); /* one after the other */
@@ -147,15 +140,13 @@ TEST("/controls/pieces")
 	g_assert_true(heard_has(s, "Content-Length: 8\r\n"));
 	g_assert_false(heard_has(s, "BBmm"));
 	g_free(head);
-	down();
 }
 
-TEST("/controls/pieces/client-leaves")
+UP_TEST("/controls/pieces/client-leaves", CONTROLS_CONF)
 {
 	struct io_sock *s;
 	char *head;
 
-	up(CONTROLS_CONF);
 	head = g_strdup_printf("X-Sendfile2: %s/b 1-2, %s/m 0-1,%s/none 0-\r\n\r\n", dir, dir, dir);
 	s = ask(GET("/app"), head);
 	disk_answers(sim_find(io, IO_OPEN, NULL));
@@ -166,15 +157,13 @@ TEST("/controls/pieces/client-leaves")
 		;
 	heard_statuses(s, "404");
 	g_free(head);
-	down();
 }
 
 /* The backend of the URL is the same block: the fetched reply may not send it on. */
-TEST("/controls/fetch")
+UP_TEST("/controls/fetch", CONTROLS_CONF)
 {
 	struct io_sock *s, *b;
 
-	up(CONTROLS_CONF);
 	s = ask(GET("/app"), "X-Reproxy-URL: http://10.0.0.1/app/again\r\n\r\n%s");
 	b = sim_find(io, IO_SEND, NULL)->sock; /* its socket was kept */
 	sim_sent_clear(io, b);
@@ -194,15 +183,13 @@ TEST("/controls/fetch")
 	heard_statuses(s, "502");
 	s = ask(GET("/app"), "X-Reproxy-URL: http://10.0.0.1/\r\n\r\n%s");
 	leaves(s); /* during the second exchange */
-	down();
 }
 
 /* The rate ends with its reply. */
-TEST("/controls/rate")
+UP_TEST("/controls/rate", CONTROLS_CONF)
 {
 	struct io_sock *s;
 
-	up(CONTROLS_CONF);
 	s = ask(GET("/app") GET("/a"), "X-Accel-Limit-Rate: 40\r\n\r\n%s");
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
 	g_assert_cmpuint(sim_sent(io, s).n, ==, 10);
@@ -218,5 +205,4 @@ TEST("/controls/rate")
 	}
 	heard_statuses(s, "200 200");
 	g_assert_null(sim_find(io, IO_SEND, s));
-	down();
 }

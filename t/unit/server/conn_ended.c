@@ -24,11 +24,10 @@ ends(struct io_sock *s)
 	finds(s, 1);
 }
 
-TEST("/conn/ended/answer")
+UP_TEST("/conn/ended/answer", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -43,14 +42,12 @@ TEST("/conn/ended/answer")
 	leave(s, 0);
 	g_assert_true(is_closed(0));
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 0);
-	down();
 }
 
-TEST("/conn/ended/reset")
+UP_TEST("/conn/ended/reset", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -60,15 +57,13 @@ TEST("/conn/ended/reset")
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
-	down();
 }
 
 /* The first send finds it. */
-TEST("/conn/ended/failed-send")
+UP_TEST("/conn/ended/failed-send", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -80,14 +75,12 @@ TEST("/conn/ended/failed-send")
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
-	down();
 }
 
-TEST("/conn/ended/pipelined")
+UP_TEST("/conn/ended/pipelined", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app") GET("/a") GET("/app"));
 	b = app();
@@ -102,7 +95,6 @@ TEST("/conn/ended/pipelined")
 	app_ends(b, "\n\nthree");
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200 200 200");
-	down();
 }
 
 /* Also if the end comes while the body waits for room, or after a body that was collected. */
@@ -148,23 +140,20 @@ TEST("/conn/ended/bodies")
 }
 
 /* An upload that ends within its body is none. */
-TEST("/conn/ended/half-a-body")
+UP_TEST("/conn/ended/half-a-body", APP)
 {
 	struct io_sock *s;
 
-	up(APP);
 	s = client();
 	say(s, POST("10") "five.");
 	leave(s, 0);
 	g_assert_true(is_closed(0));
-	down();
 }
 
-TEST("/conn/ended/setting")
+UP_TEST("/conn/ended/setting", ABORTS)
 {
 	struct io_sock *s, *b;
 
-	up(ABORTS);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -173,17 +162,15 @@ TEST("/conn/ended/setting")
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
-	down();
 }
 
 /* Both sockets of the pool work for clients that may be gone, and the third request is of the same
  * address. */
-TEST("/conn/ended/gives-way")
+UP_TEST("/conn/ended/gives-way", APP)
 {
 	struct io_sock *s[3], *b;
 	unsigned i;
 
-	up(APP);
 	for (i = 0; i < 2; i++) {
 		s[i] = client();
 		say(s[i], GET("/app"));
@@ -208,17 +195,15 @@ TEST("/conn/ended/gives-way")
 	take(s[2], SIZE_MAX);
 	g_assert_true(heard_has(s[2], "whole"));
 	g_assert_nonnull(strstr(logged->str, "holder=\"its client sends no more"));
-	down();
 }
 
 /* Every place is taken: it goes after idle connections, before new and busy ones. */
-TEST("/conn/ended/makes-room")
+TEST_IN("/conn/ended/makes-room", up_with(APP, 0, 3), down())
 {
 	const struct client_addr other = { 7, 7 };
 	struct io_sock *s;
 	unsigned i;
 
-	up_with(APP, 0, 3);
 	for (i = 0; i < 2; i++) {
 		s = client();
 		say(s, GET("/app"));
@@ -232,5 +217,4 @@ TEST("/conn/ended/makes-room")
 	g_assert_true(is_closed(1));
 	g_assert_false(is_closed(2));
 	g_assert_cmpuint(w->base.counters->events.room_ended, ==, 1);
-	down();
 }

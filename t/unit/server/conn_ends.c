@@ -143,12 +143,11 @@ TEST("/conn/stop/loses-race")
 	}
 }
 
-TEST("/conn/stop/drain")
+TEST_IN("/conn/stop/drain", up_with("", 1, 1000), down())
 {
 	struct io_sock *s[PLACES];
 	int place;
 
-	up_with("", 1, 1000);
 	for (place = 0; place < PLACES; place++)
 		s[place] = client_at((enum moment)place);
 	worker_tell(w, WORKER_DRAIN);
@@ -176,18 +175,16 @@ TEST("/conn/stop/drain")
 	take(s[CHUNKED], SIZE_MAX);
 	sim_advance_ms(io, 5000);
 	g_assert_cmpuint(w->nconns, ==, 0);
-	down();
 }
 
 /* ---------------------------------------------------------------- deadlines */
 
-TEST("/conn/deadline/dripping-head")
+UP_TEST("/conn/deadline/dripping-head", "server.max-read-idle = 10")
 {
 	const char *head = "GET /a HTTP/1.1\r\nHost: a-name-as-long-as-it-takes-to-drip-in\r\n";
 	struct io_sock *s;
 	unsigned i;
 
-	up("server.max-read-idle = 10");
 	s = client();
 	for (i = 0; i < 10; i++) {
 		say_n(s, head + i, 1);
@@ -205,12 +202,10 @@ TEST("/conn/deadline/dripping-head")
 			say(s, "x");
 	}
 	g_assert_true(is_closed(0));
-	down();
 }
 
-TEST("/conn/deadline/silent")
+UP_TEST("/conn/deadline/silent", "server.max-read-idle = 10\nserver.max-keep-alive-idle = 3")
 {
-	up("server.max-read-idle = 10\nserver.max-keep-alive-idle = 3");
 	client_at(IDLE);
 	sim_advance_ms(io, 9999);
 	g_assert_false(is_closed(0));
@@ -221,16 +216,15 @@ TEST("/conn/deadline/silent")
 	g_assert_false(is_closed(1));
 	sim_advance_ms(io, 1);
 	g_assert_true(is_closed(1));
-	down();
 }
 
 /* A condition is about requests: the last one says how long the connection may be idle. */
-TEST("/conn/deadline/silent-by-condition")
+UP_TEST("/conn/deadline/silent-by-condition",
+    "server.max-keep-alive-idle = 3\n$HTTP[\"url\"] == \"/a\" { server.max-keep-alive-idle "
+    "= 7 }")
 {
 	struct io_sock *s;
 
-	up("server.max-keep-alive-idle = 3\n$HTTP[\"url\"] == \"/a\" { server.max-keep-alive-idle "
-	   "= 7 }");
 	s = client_at(KEPT);
 	sim_advance_ms(io, 6999);
 	g_assert_false(is_closed(0));
@@ -246,7 +240,6 @@ TEST("/conn/deadline/silent-by-condition")
 	g_assert_false(is_closed(1));
 	sim_advance_ms(io, 1);
 	g_assert_true(is_closed(1));
-	down();
 }
 
 TEST("/conn/deadline/silent-body")
@@ -266,11 +259,10 @@ TEST("/conn/deadline/silent-body")
 	}
 }
 
-TEST("/conn/deadline/stalled-reader")
+UP_TEST("/conn/deadline/stalled-reader", "server.max-write-idle = 10\nserver.min-write-rate = 0")
 {
 	struct io_sock *s;
 
-	up("server.max-write-idle = 10\nserver.min-write-rate = 0");
 	s = client_at(SENDING);
 	sim_advance_ms(io, 9000);
 	sim_send(io, sim_find(io, IO_SEND, s), 1); /* progress */
@@ -283,17 +275,15 @@ TEST("/conn/deadline/stalled-reader")
 	s = client_at(SENDING_FILE);
 	sim_advance_ms(io, 10000);
 	g_assert_true(is_closed(1));
-	down();
 }
 
 /* A byte now and then is not progress: each second of waiting is to be paid with
  * server.min-write-rate bytes. */
-TEST("/conn/deadline/dripping-reader")
+UP_TEST("/conn/deadline/dripping-reader", "server.max-write-idle = 10\nserver.min-write-rate = 100")
 {
 	struct io_sock *s;
 	int i;
 
-	up("server.max-write-idle = 10\nserver.min-write-rate = 100");
 	s = client();
 	say(s, GET("/m"));
 	disk();
@@ -312,17 +302,15 @@ TEST("/conn/deadline/dripping-reader")
 	sim_advance_ms(io, 1100);
 	g_assert_true(is_closed(0));
 	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
-	down();
 }
 
 /* The same for a body: what came fast earns nothing for later. */
-TEST("/conn/deadline/dripping-body")
+UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 {
 	char *much = g_malloc0(65536);
 	struct io_sock *s;
 	int i;
 
-	up("server.max-read-idle = 10");
 	s = client();
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
 	say_n(s, much, 65536);
@@ -335,15 +323,13 @@ TEST("/conn/deadline/dripping-body")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "408");
 	g_free(much);
-	down();
 }
 
 /* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
-TEST("/conn/deadline/hung-disk")
+UP_TEST("/conn/deadline/hung-disk", "server.max-open-idle = 2")
 {
 	struct io_sock *s;
 
-	up("server.max-open-idle = 2");
 	s = client();
 	say(s, GET("/a") GET("/b"));
 	sim_advance_ms(io, 2000);
@@ -354,18 +340,16 @@ TEST("/conn/deadline/hung-disk")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "503");
 	g_assert_true(listens(s));
-	down();
 }
 
 /* ---------------------------------------------------------------- unwanted bodies */
 
-TEST("/conn/body-too-long-to-skip")
+UP_TEST("/conn/body-too-long-to-skip", "")
 {
 	struct io_sock *s;
 	char *much = g_malloc0(65536);
 	int i;
 
-	up("");
 	s = client();
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
 	take(s, SIZE_MAX);
@@ -388,16 +372,14 @@ TEST("/conn/body-too-long-to-skip")
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "405");
 	g_free(much);
-	down();
 }
 
 /* A directory decides before a body is read.  Its reply says what happens to the connection. */
-TEST("/conn/body-of-redirect")
+UP_TEST("/conn/body-of-redirect", "server.error-handler-404 = \"/b\"\n"
+				  "url.rewrite-once = ( \"^/re/(.*)\" => \"/$1\" )\n")
 {
 	struct io_sock *s;
 
-	up("server.error-handler-404 = \"/b\"\n"
-	   "url.rewrite-once = ( \"^/re/(.*)\" => \"/$1\" )\n");
 	s = client();
 	say(s, "POST /re/dir HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello" GET("/a"));
 	while (disk() + take(s, SIZE_MAX) != 0)
@@ -420,17 +402,15 @@ TEST("/conn/body-of-redirect")
 		;
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "301");
-	down();
 }
 
 /* ---------------------------------------------------------------- what is held */
 
-TEST("/conn/idle-holds-nothing")
+UP_TEST("/conn/idle-holds-nothing", "")
 {
 	struct io_sock *s;
 	unsigned i, kept;
 
-	up("");
 	for (i = 0; i < 50; i++)
 		client();
 	g_assert_cmpuint(w->nrequests, ==, 0); /* none was made */
@@ -446,15 +426,13 @@ TEST("/conn/idle-holds-nothing")
 	say(s, " /a HTTP/1.1\r\n" HOST "\r\n");
 	g_assert_cmpuint(w->nrequests, ==, kept - 1);
 	g_assert_cmpuint(w->eviction.bytes, ==, 0);
-	down();
 }
 
 /* While it waits for the disk nothing is received: what a client pipelines is its own problem. */
-TEST("/conn/input-is-bounded")
+UP_TEST("/conn/input-is-bounded", "")
 {
 	struct io_sock *s;
 
-	up("");
 	s = client_at(COLD);
 	g_assert_false(listens(s));
 	disk_answers(disk_op());
@@ -466,5 +444,4 @@ TEST("/conn/input-is-bounded")
 	disk();
 	take(s, SIZE_MAX);
 	g_assert_true(listens(s));
-	down();
 }

@@ -95,13 +95,12 @@ TEST("/proxy/app-any-split")
 
 /* The application is asked when the body is there, and nothing is received while a piece is being
  * written. */
-TEST("/proxy/body/spooled")
+UP_TEST("/proxy/body/spooled", APP)
 {
 	char *much = g_malloc0(65536);
 	struct io_sock *s, *b;
 	uint64_t sent = 0;
 
-	up(APP);
 	s = client();
 	say(s, POST("1000000"));
 	while (sent < 1000000) {
@@ -128,16 +127,14 @@ TEST("/proxy/body/spooled")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "404");
 	g_free(much);
-	down();
 }
 
 /* The reply may begin before the application has read the body; the next request is answered after
  * it. */
-TEST("/proxy/body/reply-before-it")
+UP_TEST("/proxy/body/reply-before-it", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, POST("3") "ab");
 	g_assert_null(sim_find(io, IO_CONNECT, NULL));
@@ -147,7 +144,6 @@ TEST("/proxy/body/reply-before-it")
 	while (take(s, SIZE_MAX) + disk() != 0)
 		;
 	heard_statuses(s, "403 404");
-	down();
 }
 
 /* Every op on the way of an upload or a kept reply fails once, or its client leaves while it is
@@ -212,15 +208,15 @@ add_lines(GString *in, GString *body, unsigned *n)
 /* Chunks come during a write: the bytes that it reads stay where they are.  The first write, of
  * 66 chunks, leaves a buffer that is full with them, so the second one begins just before it
  * grows. */
-TEST("/proxy/body/chunks-during-writes")
+UP_TEST("/proxy/body/chunks-during-writes",
+    "$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"scgi\"\n"
+    "proxy-core.backends = ( \"10.0.0.1:80\" ) }\n")
 {
 	static const unsigned chunks[] = { 33, 30, 3, 65, 60, 10 };
 	GString *body = g_string_new(NULL), *in = g_string_new(CHUNKED);
 	struct io_sock *s, *b;
 	unsigned i, k, n = 0;
 
-	up("$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"scgi\"\n"
-	   "proxy-core.backends = ( \"10.0.0.1:80\" ) }\n");
 	s = client();
 	for (i = 0; i < G_N_ELEMENTS(chunks); i++) {
 		for (k = 0; k < chunks[i]; k++) {
@@ -245,7 +241,6 @@ TEST("/proxy/body/chunks-during-writes")
 	heard_statuses(s, "200");
 	g_string_free(body, TRUE);
 	g_string_free(in, TRUE);
-	down();
 }
 
 /* A chunked body is collected; the requests after it are requests, and wait for the disk like
@@ -278,11 +273,10 @@ TEST("/proxy/body/chunked-then-cold")
 }
 
 /* What one request left in memory must not eat the body of the next. */
-TEST("/proxy/body/chunked-then-expect")
+UP_TEST("/proxy/body/chunked-then-expect", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, CHUNKED "5\r\nhello\r\n0\r\n\r\n");
 	b = app();
@@ -300,14 +294,12 @@ TEST("/proxy/body/chunked-then-expect")
 	app_ends(b, "Content-Length: 2\r\n\r\nok");
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
-	down();
 }
 
-TEST("/proxy/body/too-large")
+UP_TEST("/proxy/body/too-large", "server.max-request-size = 1\n" APP)
 {
 	struct io_sock *s;
 
-	up("server.max-request-size = 1\n" APP);
 	s = client();
 	say(s, POST("1025"));
 	take(s, SIZE_MAX);
@@ -320,14 +312,12 @@ TEST("/proxy/body/too-large")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "413");
 	g_assert_null(sim_find(io, IO_CONNECT, NULL));
-	down();
 }
 
-TEST("/proxy/app-dies")
+UP_TEST("/proxy/app-dies", APP)
 {
 	struct io_sock *s, *b;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app") GET("/none"));
 	b = app();
@@ -355,5 +345,4 @@ TEST("/proxy/app-dies")
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Retry-After: "));
 	heard_statuses(s, "503");
-	down();
 }

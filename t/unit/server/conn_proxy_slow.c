@@ -22,12 +22,11 @@ client_at(enum moment place, struct io_sock **b)
 	return (s);
 }
 
-TEST("/proxy/client-leaves")
+UP_TEST("/proxy/client-leaves", APP)
 {
 	struct io_sock *s, *b;
 	int fd;
 
-	up(APP);
 	s = client_at(STREAMING, &b);
 	fd = b->fd;
 	sim_finish(io, sim_find(io, IO_SEND, s), -EPIPE);
@@ -44,7 +43,6 @@ TEST("/proxy/client-leaves")
 	sim_advance_ms(io, 4000);
 	g_assert_true(is_closed(2));
 	g_assert_null(sim_find(io, IO_CONNECT, NULL)); /* the application has not heard of them */
-	down();
 }
 
 TEST("/proxy/stop-in-every-state")
@@ -67,13 +65,12 @@ TEST("/proxy/stop-in-every-state")
 
 /* The application says all it has to say, and its socket is free before the client has read
  * anything. */
-TEST("/proxy/slow-client/kept")
+UP_TEST("/proxy/slow-client/kept", APP)
 {
 	struct io_sock *s, *b;
 	size_t n = 0;
 	int i;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -104,16 +101,14 @@ TEST("/proxy/slow-client/kept")
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "404");
-	down();
 }
 
 /* Beyond proxy-core.max-reply-spool the application waits for the client. */
-TEST("/proxy/slow-client/pauses")
+UP_TEST("/proxy/slow-client/pauses", "proxy-core.max-reply-spool = 0\n" APP)
 {
 	struct io_sock *s, *b;
 	int i;
 
-	up("proxy-core.max-reply-spool = 0\n" APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -137,17 +132,15 @@ TEST("/proxy/slow-client/pauses")
 	g_assert_cmpuint(sim_sent(io, s).n, >, 2000000);
 	g_assert_cmpuint(sim_sent(io, s).n, <, 2000400);
 	g_assert_cmpuint(temps, ==, 0);
-	down();
 }
 
 /* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
-TEST("/proxy/slow-client/chunked")
+UP_TEST("/proxy/slow-client/chunked", APP)
 {
 	struct io_sock *s, *b;
 	struct text got;
 	int i;
 
-	up(APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -166,7 +159,6 @@ TEST("/proxy/slow-client/chunked")
 		;
 	got = sim_sent(io, s);
 	g_assert_cmpmem(got.p + got.n - 5, 5, "0\r\n\r\n", 5);
-	down();
 }
 
 /* The client leaves while a piece of its reply is being written. */

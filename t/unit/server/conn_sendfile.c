@@ -19,11 +19,10 @@ send_file(const char *in, const char *fmt)
 	return (s);
 }
 
-TEST("/send-file/sends")
+UP_TEST("/send-file/sends", APP)
 {
 	struct io_sock *s;
 
-	up(APP);
 	s = send_file(GET("/app") GET("/b"),
 	    "X-LIGHTTPD-send-file: %s/a\r\nSet-Cookie: c\r\nContent-Length: 77\r\n\r\nignored");
 	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
@@ -41,24 +40,21 @@ TEST("/send-file/sends")
 	heard_statuses(s, "403");
 	s = send_file(GET("/app"), "X-Sendfile: %s/none\r\n\r\n");
 	heard_statuses(s, "404");
-	down();
 }
 
 /* An application that only looks files up names the requested path. */
-TEST("/send-file/excluded")
+UP_TEST("/send-file/excluded", APP "static-file.exclude-extensions = ( \"A\" )\n")
 {
 	struct io_sock *s;
 
-	up(APP "static-file.exclude-extensions = ( \"A\" )\n");
 	s = send_file(GET("/app"), "X-Sendfile: %s/a\r\n\r\n");
 	heard_statuses(s, "403");
 	g_assert_false(heard_has(s, "AAAA"));
 	s = send_file(GET("/app"), "X-Sendfile: %s/b\r\n\r\n");
 	heard_statuses(s, "200");
-	down();
 }
 
-TEST("/send-file/refused")
+UP_TEST("/send-file/refused", APP)
 {
 	static const struct {
 		const char *head, *why;
@@ -77,7 +73,6 @@ TEST("/send-file/refused")
 	const char *line;
 	size_t i;
 
-	up(APP);
 	for (i = 0; i < G_N_ELEMENTS(cases); i++) {
 		log_suppressed_flush(); /* each case has its line */
 		g_string_truncate(logged, 0);
@@ -88,15 +83,13 @@ TEST("/send-file/refused")
 		if (strstr(line, cases[i].why) == NULL)
 			g_error("%s: %s", cases[i].head, line);
 	}
-	down();
 }
 
 /* It has a body, its reply is a file: the file goes out, and the next request is answered. */
-TEST("/send-file/after-body")
+UP_TEST("/send-file/after-body", APP)
 {
 	struct io_sock *s;
 
-	up(APP);
 	s = send_file(POST("3") "abc", "X-Sendfile: %s/a\r\n\r\n");
 	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
 	heard_statuses(s, "200");
@@ -104,17 +97,15 @@ TEST("/send-file/after-body")
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
-	down();
 }
 
 /* As many headers as the application likes; more than fit in one piece of memory. */
-TEST("/send-file/many-headers")
+UP_TEST("/send-file/many-headers", APP)
 {
 	GString *head = g_string_new("X-Sendfile: %s/a\r\n");
 	struct io_sock *s;
 	int i;
 
-	up(APP);
 	for (i = 0; i < 60; i++)
 		g_string_append_printf(head, "Set-Cookie: %0500d\r\n", i);
 	g_string_append(head, "\r\n");
@@ -126,7 +117,6 @@ TEST("/send-file/many-headers")
 	g_assert_true(heard_has(s, "0059\r\n"));
 	heard_statuses(s, "304");
 	g_string_free(head, TRUE);
-	down();
 }
 
 #define STREAMED                                                                    \
@@ -135,7 +125,7 @@ TEST("/send-file/many-headers")
 	"proxy-core.allow-x-sendfile = \"enable\"\nserver.stream-request-body = 1 }\n"
 
 /* The answer of the look-up is remembered from the second time on, and comes at once. */
-TEST("/send-file/missing, under an error handler")
+UP_TEST("/send-file/missing, under an error handler", APP "server.error-handler-404 = \"/b\"\n")
 {
 	static const char *const heads[] = {
 		"X-Sendfile: %s/none\r\n\r\n",
@@ -146,17 +136,15 @@ TEST("/send-file/missing, under an error handler")
 	struct io_sock *s;
 	size_t i;
 
-	up(APP "server.error-handler-404 = \"/b\"\n");
 	for (i = 0; i < 3 * G_N_ELEMENTS(heads); i++) {
 		s = send_file(GET("/app"), heads[i / 3]);
 		g_assert_true(heard_has(s, "BBBBBB"));
 		heard_statuses(s, "200");
 	}
-	down();
 }
 
 /* The request is renewed while the head of the application's reply is looked at. */
-TEST("/send-file/refused, under an error handler")
+UP_TEST("/send-file/refused, under an error handler", STREAMED "server.error-handler = \"/b\"\n")
 {
 	static const char *const heads[] = {
 		"X-Sendfile2: %s-not/a 0-1\r\n\r\n",
@@ -170,7 +158,6 @@ TEST("/send-file/refused, under an error handler")
 	struct io_sock *s, *b;
 	size_t i;
 
-	up(STREAMED "server.error-handler = \"/b\"\n");
 	for (i = 0; i < 2 * G_N_ELEMENTS(heads); i++) {
 		s = send_file(GET("/app") POST("5") "hello", heads[i / 2]);
 		b = app();
@@ -183,5 +170,4 @@ TEST("/send-file/refused, under an error handler")
 		g_assert_true(heard_has(s, "thanks"));
 		leave(s, 0);
 	}
-	down();
 }

@@ -56,11 +56,10 @@ hangs_up(struct io_sock *s)
 	sim_run(io);
 }
 
-TEST("/streams/an application without room stops the client")
+UP_TEST("/streams/an application without room stops the client", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("200000"));
 	b = app();
@@ -80,14 +79,12 @@ TEST("/streams/an application without room stops the client")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
 	g_assert_true(listens(s));
-	down();
 }
 
-TEST("/streams/a client leaves while its body is paused")
+UP_TEST("/streams/a client leaves while its body is paused", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("200000"));
 	b = app();
@@ -103,15 +100,13 @@ TEST("/streams/a client leaves while its body is paused")
 	leave(s, 0); /* the end of its stream in the middle of the body */
 	g_assert_true(is_closed(1));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	down();
 }
 
 /* The reply is complete first: the rest is dropped beside it and after it. */
-TEST("/streams/the reply is complete first")
+UP_TEST("/streams/the reply is complete first", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("100000"));
 	b = app();
@@ -134,16 +129,14 @@ TEST("/streams/the reply is complete first")
 	say_n(s, much, 65536); /* lingers */
 	leave(s, 0);
 	g_assert_true(is_closed(0));
-	down();
 }
 
 /* A client that sends on without reading is not read for ever. */
-TEST("/streams/the rest is dropped in bounds")
+UP_TEST("/streams/the rest is dropped in bounds", CONFIG)
 {
 	struct io_sock *s, *b;
 	unsigned n;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("9000000"));
 	b = app();
@@ -163,14 +156,12 @@ TEST("/streams/the rest is dropped in bounds")
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "early"));
 	g_assert_true(is_closed(1));
-	down();
 }
 
-TEST("/streams/a client that is too slow")
+UP_TEST("/streams/a client that is too slow", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("100000") "begun");
 	b = app();
@@ -187,16 +178,14 @@ TEST("/streams/a client that is too slow")
 	heard_statuses(s, "200");
 	leave(s, 0); /* lingers */
 	g_assert_true(is_closed(1));
-	down();
 }
 
 /* A file answers, and the body was not read. */
-TEST("/streams/a file answers before the body")
+UP_TEST("/streams/a file answers before the body", CONFIG)
 {
 	struct io_sock *s, *b;
 	char *reply;
 
-	up(CONFIG);
 	s = client();
 	say(s, POST("150000"));
 	b = app();
@@ -214,16 +203,14 @@ TEST("/streams/a file answers before the body")
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "404");
-	down();
 }
 
 /* A 1xx that is still on its way when the reply comes. */
-TEST("/streams/a 1xx that is sent slowly")
+UP_TEST("/streams/a 1xx that is sent slowly", CONFIG)
 {
 	struct io_sock *s, *b;
 	char *reply;
 
-	up(CONFIG);
 	s = client();
 	say(s, GET("/up"));
 	b = app();
@@ -244,17 +231,16 @@ TEST("/streams/a 1xx that is sent slowly")
 	hangs_up(s); /* watched again after the 1xx */
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	down();
 }
 
 #define CHUNKED "POST /up HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 
 /* The fault of the body is found while the handler starts, and another handler starts then. */
-TEST("/streams/a malformed body under an error handler")
+UP_TEST("/streams/a malformed body under an error handler",
+    CONFIG "server.error-handler = \"/a\"\n")
 {
 	struct io_sock *s;
 
-	up(CONFIG "server.error-handler = \"/a\"\n");
 	s = client();
 	say(s, CHUNKED "ZZ\r\n");
 	disk();
@@ -273,16 +259,14 @@ TEST("/streams/a malformed body under an error handler")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200 400");
 	g_assert_cmpuint(w->base.counters->events.connection_bugs, ==, 0);
-	down();
 }
 
 /* The watch of a look-up ends when the reply is sent.  It must not see the body of the next
  * request. */
-TEST("/streams/a body after a cold file")
+UP_TEST("/streams/a body after a cold file", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, GET("/a") POST("5") "hello");
 	disk();
@@ -305,16 +289,14 @@ TEST("/streams/a body after a cold file")
 	while (take(s, SIZE_MAX) + disk() != 0)
 		;
 	heard_statuses(s, "200 200");
-	down();
 }
 
 /* Likewise after a reply that comes late: that of an application, and a file that it names. */
-TEST("/streams/a body behind an application")
+UP_TEST("/streams/a body behind an application", CONFIG)
 {
 	struct io_sock *s, *b;
 	char *reply;
 
-	up(CONFIG);
 	s = client();
 	say(s, GET("/up") POST("5") "hello");
 	b = app();
@@ -331,15 +313,13 @@ TEST("/streams/a body behind an application")
 	say(b, OK("2") "ok");
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200 200");
-	down();
 }
 
 /* A reply that breaks off costs nothing that was sent before it. */
-TEST("/streams/a broken reply lingers")
+UP_TEST("/streams/a broken reply lingers", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	s = client();
 	say(s, GET("/up") GET("/a"));
 	b = app();
@@ -351,7 +331,6 @@ TEST("/streams/a broken reply lingers")
 	g_assert_true(listens(s)); /* and the second request is dropped */
 	leave(s, 0);
 	g_assert_true(is_closed(0));
-	down();
 }
 
 /* ---------------------------------------------------------------- tunnels */
@@ -373,11 +352,10 @@ tunnel(struct io_sock **s)
 	return (b);
 }
 
-TEST("/tunnel/bytes, and silence")
+UP_TEST("/tunnel/bytes, and silence", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	b = tunnel(&s);
 	sim_advance_ms(io, 15000);
 	say(s, "more"); /* no rate is asked of it */
@@ -391,14 +369,12 @@ TEST("/tunnel/bytes, and silence")
 	sim_advance_ms(io, 3000); /* lingers, but not as long as for a body */
 	g_assert_true(is_closed(0));
 	g_assert_cmpuint(w->base.counters->events.proxy_tunnels, ==, 1);
-	down();
 }
 
-TEST("/tunnel/both sides are full")
+UP_TEST("/tunnel/both sides are full", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	b = tunnel(&s);
 	say_n(s, much, 65536);
 	say_n(s, much, 65536);
@@ -415,14 +391,12 @@ TEST("/tunnel/both sides are full")
 	hangs_up(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	down();
 }
 
-TEST("/tunnel/each side ends alone")
+UP_TEST("/tunnel/each side ends alone", CONFIG)
 {
 	struct io_sock *s, *b;
 
-	up(CONFIG);
 	b = tunnel(&s);
 	leave(s, 0); /* its direction */
 	say(b, "third");
@@ -440,7 +414,6 @@ TEST("/tunnel/each side ends alone")
 	leave(s, 0);
 	leave(s, 0); /* lingers */
 	g_assert_true(is_closed(1));
-	down();
 }
 
 TEST("/tunnel/each side is cut")

@@ -64,65 +64,56 @@ taken(unsigned i)
 	return (n);
 }
 
-TEST("/handover/fewest")
+UP_TEST("/handover/fewest", N, (const unsigned[N]){ 10, 0, 4, 7 })
 {
 	const struct worker old = { .nconns = 1000 };
 	unsigned i;
 
-	up(N, (const unsigned[N]){ 10, 0, 4, 7 });
 	for (i = 0; i < 19; i++)
 		g_assert_true(give(&old));
 	g_assert_cmpuint(taken(0), ==, 0);
 	g_assert_cmpuint(taken(1), ==, 10);
 	g_assert_cmpuint(taken(2), ==, 6);
 	g_assert_cmpuint(taken(3), ==, 3);
-	down();
 }
 
 /* Those that are about to close do not count. */
-TEST("/handover/leaving")
+UP_TEST("/handover/leaving", 2, (const unsigned[N]){ 10, 8 })
 {
 	const struct worker old = { .nconns = 1 };
 
-	up(2, (const unsigned[N]){ 10, 8 });
 	worker[0].nleaving = 3;
 	g_assert_true(give(&old));
 	g_assert_cmpuint(taken(0), ==, 1);
-	down();
 }
 
-TEST("/handover/taker-gives")
+UP_TEST("/handover/taker-gives", N, (const unsigned[N]){ 9, 8, 8, 8 })
 {
-	up(N, (const unsigned[N]){ 9, 8, 8, 8 });
 	g_assert_false(give(&worker[0])); /* nothing would be gained */
 	worker[2].nconns = 7;
 	g_assert_true(give(&worker[0]));
 	g_assert_false(give(&worker[0]));
 	g_assert_cmpuint(taken(2), ==, 1);
-	down();
 }
 
-TEST("/handover/full")
+UP_TEST("/handover/full", 2, (const unsigned[N]){ 1000, 874 })
 {
 	const struct worker old = { .nconns = 1 };
 
-	up(2, (const unsigned[N]){ 1000, 874 });
 	g_assert_false(give(&worker[0])); /* the last eighth of 1000 is not given */
 	g_assert_true(give(&old));        /* its generation ends */
 	worker[1].nconns = 872;
 	g_assert_true(give(&worker[0]));
 	g_assert_false(give(&worker[0]));
 	g_assert_cmpuint(taken(1), ==, 2);
-	down();
 }
 
 /* A worker that stands still takes nothing, so the giver and the others serve. */
-TEST("/handover/still")
+UP_TEST("/handover/still", 3, (const unsigned[N]){ 500, 0, 400 })
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i, n;
 
-	up(3, (const unsigned[N]){ 500, 0, 400 });
 	for (n = 0; give(&worker[0]); n++)
 		;
 	g_assert_cmpuint(taken(2), ==, 32);
@@ -132,7 +123,6 @@ TEST("/handover/still")
 	for (i = 0; i < 40; i++)
 		g_assert_true(give(&old));
 	g_assert_cmpuint(taken(1), ==, 32 + 40);
-	down();
 }
 
 TEST("/handover/share")
@@ -153,9 +143,8 @@ TEST("/handover/share")
 
 #define LOOK (100 * NS_PER_MS)
 
-TEST("/handover/spread")
+UP_TEST("/handover/spread", N, (const unsigned[N]){ 100, 116, 100, 100 })
 {
-	up(N, (const unsigned[N]){ 100, 116, 100, 100 });
 	g_assert_false(handover_look(h, LOOK));
 	g_assert_false(worker[1].spread.asked);
 	worker[1].nconns = 130;
@@ -164,16 +153,14 @@ TEST("/handover/spread")
 	g_assert_false(worker[0].spread.asked);
 	handover_close(h);
 	g_assert_false(handover_look(h, 2 * LOOK));
-	down();
 }
 
 /* Those that wait for a loop that stands still go to the others, and it gets no more. */
-TEST("/handover/late")
+UP_TEST("/handover/late", N, (const unsigned[N]){ 10, 0, 10, 10 })
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
 
-	up(N, (const unsigned[N]){ 10, 0, 10, 10 });
 	for (i = 0; i < 6; i++)
 		g_assert_true(give(&old));
 	g_assert_true(handover_look(h, LOOK));
@@ -195,16 +182,14 @@ TEST("/handover/late")
 	g_assert_false(handover_look(h, 4 * LOOK));
 	g_assert_true(give(&old));
 	g_assert_cmpuint(taken(1), ==, 1); /* nothing waited for it, so it was not late */
-	down();
 }
 
 /* All loops stand still: the connections stay where they are. */
-TEST("/handover/all-late")
+UP_TEST("/handover/all-late", 2, (const unsigned[N]){ 0 })
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
 
-	up(2, (const unsigned[N]){ 0 });
 	for (i = 0; i < 4; i++)
 		g_assert_true(give(&old));
 	for (i = 1; i < 4; i++)
@@ -214,16 +199,14 @@ TEST("/handover/all-late")
 	g_assert_cmpuint(handover_share(h, &worker[0]), ==, UINT_MAX);
 	g_assert_cmpuint(taken(0), ==, 3);
 	g_assert_cmpuint(taken(1), ==, 2);
-	down();
 }
 
 /* Workers of a retired server are freed before the handover. */
-TEST("/handover/forget")
+UP_TEST("/handover/forget", 2, (const unsigned[N]){ 0 })
 {
 	const struct worker old = { .nconns = 1 };
 	struct worker *w = calloc(2, sizeof(*w));
 
-	up(2, (const unsigned[N]){ 0 });
 	w[0] = worker[0];
 	w[1] = worker[1];
 	handover_open(h, (struct worker *const[]){ &w[0], &w[1] }, 2, listeners, 1);
@@ -236,21 +219,18 @@ TEST("/handover/forget")
 	g_assert_cmpuint(w[0].spread.coming + w[1].spread.coming, ==, 0);
 	g_assert_true(handover_is_retired(h));
 	free(w);
-	down();
 }
 
 /* Connections that no worker has taken go to the takers of the next generation. */
-TEST("/handover/next-takers")
+UP_TEST("/handover/next-takers", 2, (const unsigned[N]){ 0, 0, 5, 9 })
 {
 	const struct worker old = { .nconns = 1 };
 	unsigned i;
 
-	up(2, (const unsigned[N]){ 0, 0, 5, 9 });
 	for (i = 0; i < 6; i++)
 		g_assert_true(give(&old));
 	handover_open(h, all + 2, 2, listeners, 1);
 	g_assert_cmpuint(taken(0) + taken(1), ==, 0);
 	g_assert_cmpuint(taken(2), ==, 5);
 	g_assert_cmpuint(taken(3), ==, 1);
-	down();
 }

@@ -24,13 +24,12 @@ overdue(void)
 	return (w->base.counters->events.requests_overdue);
 }
 
-TEST("/overdue/a request that nobody ends")
+UP_TEST("/overdue/a request that nobody ends", APPLICATION)
 {
 	struct io_sock *s, *other;
 	struct conn *c;
 	unsigned n;
 
-	up(APPLICATION);
 	s = client();
 	say(s, GET("/a"));
 	c = last_conn();
@@ -46,16 +45,15 @@ TEST("/overdue/a request that nobody ends")
 	g_assert_nonnull(strstr(logged->str, "state=handle"));
 	g_assert_nonnull(strstr(logged->str, "handler=forgetful"));
 	(void)other;
-	down();
 }
 
 /* An idle connection, an unfinished head, and a client that takes its time are nobody's fault. */
-TEST("/overdue/idle and slow clients stay")
+UP_TEST("/overdue/idle and slow clients stay",
+    "server.max-keep-alive-idle = 1000\nserver.max-write-idle = 1000\n")
 {
 	struct io_sock *s;
 	unsigned n;
 
-	up("server.max-keep-alive-idle = 1000\nserver.max-write-idle = 1000\n");
 	client();
 	s = client();
 	say(s, GET("/a"));
@@ -68,7 +66,6 @@ TEST("/overdue/idle and slow clients stay")
 		sim_advance_ms(io, OVERDUE_LOOK_MS);
 	g_assert_cmpuint(overdue(), ==, 0);
 	g_assert_true(listens(s));
-	down();
 }
 
 /* An application may think as long as its own deadline allows. */
@@ -107,26 +104,23 @@ TEST("/overdue/an application that thinks")
 }
 
 /* The last connection has closed, and the next one comes before the timer is gone. */
-TEST("/overdue/one connection after the other")
+UP_TEST("/overdue/one connection after the other", APPLICATION)
 {
-	up(APPLICATION);
 	client();
 	overdue_end(w);
 	overdue_begin(w);
 	sim_run(io);
 	g_assert_true(w->overdue.timed);
-	down();
 }
 
 /* Each byte that it takes of a body that the server has starts its time anew. */
-TEST("/overdue/an application takes a body slowly")
+UP_TEST("/overdue/an application takes a body slowly", APPLICATION "proxy-core.read-timeout = 20\n")
 {
 	static char body[40000];
 	struct io_sock *s;
 	struct io_op *op;
 	unsigned n;
 
-	up(APPLICATION "proxy-core.read-timeout = 20\n");
 	memset(body, 'b', sizeof(body) - 1);
 	s = client();
 	say(s, "POST /app HTTP/1.1\r\n" HOST "Content-Length: 39999\r\n\r\n");
@@ -150,5 +144,4 @@ TEST("/overdue/an application takes a body slowly")
 	take(s, SIZE_MAX);
 	heard_statuses(s, "504");
 	g_assert_cmpuint(overdue(), ==, 0);
-	down();
 }

@@ -6,12 +6,11 @@
 #define ZEROED offsetof(struct request, zeroed)
 
 /* Whatever a module leaves in a field of one request. */
-TEST("/request/reset")
+UP_TEST("/request/reset", "")
 {
 	struct request *r;
 	size_t i, end = offsetof(struct request, slots) + SLOT_BYTES(request_slots), left = 0;
 
-	up("");
 	r = worker_request(w);
 	g_assert_nonnull(r);
 	memset((char *)r + ZEROED, 0xff, end - ZEROED);
@@ -25,5 +24,4 @@ TEST("/request/reset")
 		left += ((const char *)r)[i] != 0;
 	g_assert_cmpuint(left, ==, 0);
 	worker_request_back(r);
-	down();
 }

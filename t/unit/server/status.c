@@ -46,11 +46,10 @@ phases_are(const char *want)
 	g_string_free(got, TRUE);
 }
 
-TEST("/status/phases")
+UP_TEST("/status/phases", "")
 {
 	struct io_sock *s, *t;
 
-	up("");
 	phases_are("");
 	s = client();
 	phases_are("head 1");
@@ -74,12 +73,10 @@ TEST("/status/phases")
 	say(s, "GET /a HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
 	take(s, SIZE_MAX);
 	phases_are("");
-	down();
 }
 
-TEST("/status/phases-of-a-stopped-worker")
+UP_TEST("/status/phases-of-a-stopped-worker", "")
 {
-	up("");
 	say(client(), GET("/a"));
 	say(client(), "GET /");
 	client();
@@ -88,7 +85,6 @@ TEST("/status/phases-of-a-stopped-worker")
 	worker_round(w);
 	sim_run(io);
 	phases_are("");
-	down();
 }
 
 /* ---- stages */
@@ -99,11 +95,10 @@ stage_count(enum stage stage)
 	return (histogram_count(&w->base.counters->stage[stage]));
 }
 
-TEST("/status/stages-of-cold-requests")
+UP_TEST("/status/stages-of-cold-requests", "")
 {
 	struct io_sock *s;
 
-	up("");
 	s = client();
 	say(s, GET("/a"));
 	disk();
@@ -126,7 +121,6 @@ TEST("/status/stages-of-cold-requests")
 	g_assert_cmpuint(w->base.counters->events.replies_4xx, ==, 1);
 	g_assert_cmpuint(w->base.counters->events.replies, ==, 4);
 	g_assert_cmpuint(stage_count(stage_stat), ==, 2);
-	down();
 }
 
 /* ---- forms */
