@@ -121,62 +121,48 @@ connecting(void)
 }
 
 /* One request runs, one waits, one socket is kept; then the name has another address. */
-TEST("/backends/a replaced backend ends in peace")
+EXCHANGE_TEST("/backends/a replaced backend ends in peace", a_conf(one, 1), conf.max_pool_size = 1)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c[3] = { 0 };
+	struct client all[3] = { 0 };
 	int i;
 
-	conf.max_pool_size = 1;
-	set_up(&conf);
-	asked(&c[0], "GET");
-	ask(&c[1], "GET");
+	asked(&all[0], "GET");
+	ask(&all[1], "GET");
 	moved(LIST("10.9.0.1:80"));
-	ask(&c[2], "GET"); /* the worker notices */
+	ask(&all[2], "GET"); /* the worker notices */
 	g_assert_cmphex(ntohl(connecting()->sin_addr.s_addr), ==, 0x0a090001);
 	reply("\nold"); /* the running one ends in peace, and its socket closes */
-	ENDED(&c[0], 0);
-	g_assert_cmpstr(c[0].body->str, ==, "old");
+	ENDED(&all[0], 0);
+	g_assert_cmpstr(all[0].body->str, ==, "old");
 	for (i = 1; i < 3; i++) {
 		if (i == 1)
 			run_connect(0);
 		run_send();
 		reply("\nnew");
 	}
-	ENDED(&c[1], 0);
-	ENDED(&c[2], 0);
+	ENDED(&all[1], 0);
+	ENDED(&all[2], 0);
 	sim_advance_ms(io, 300);
 	g_assert_true(list_empty(&up->members.leaving));
 	g_assert_cmpuint(up->members.n, ==, 1);
 	for (i = 0; i < 3; i++)
-		client_free(&c[i]);
-	tear_down();
+		client_free(&all[i]);
 }
 
 /* Without a request the next tick notices, so a kept socket does not hold a retired backend. */
-TEST("/backends/an idle worker notices")
+EXCHANGE_TEST("/backends/an idle worker notices", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	kept_one(&c);
 	moved(LIST("10.9.0.1:80", "10.9.0.2:80"));
 	sim_advance_ms(io, 300);
 	g_assert_cmpuint(open_sockets(), ==, 0);
 	g_assert_cmpuint(up->members.n, ==, 2);
 	kept_one(&c);
-	client_free(&c);
-	tear_down();
 }
 
 /* One backend of all addresses: its sockets to the old ones are not used again. */
-TEST("/backends/one backend of all addresses moves")
+EXCHANGE_TEST("/backends/one backend of all addresses moves", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 }, d = { 0 };
-
-	set_up(&conf);
 	kept_one(&c);
 	asked(&c, "GET");
 	backends.split = false;
@@ -188,7 +174,4 @@ TEST("/backends/one backend of all addresses moves")
 	ENDED(&d, 0);
 	g_assert_cmpuint(open_sockets(), ==, 1);
 	g_assert_cmpuint(up->members.n, ==, 1);
-	client_free(&c);
-	client_free(&d);
-	tear_down();
 }

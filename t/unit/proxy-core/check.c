@@ -6,14 +6,14 @@
 static struct proxy_conf
 checking(const char *const *specs, size_t n)
 {
-	struct proxy_conf conf = a_conf(specs, n);
+	struct proxy_conf of = a_conf(specs, n);
 	size_t i;
 
-	conf.check_url = "/ping?x=1";
-	conf.check_ms = 5000;
+	of.check_url = "/ping?x=1";
+	of.check_ms = 5000;
 	for (i = 0; i < backends.n; i++)
 		backends.v[i]->sick = 0, backends.v[i]->checked_ns = backends.v[i]->good_ns = 0;
-	return (conf);
+	return (of);
 }
 
 /* Answers all that is asked with this reply. */
@@ -41,14 +41,11 @@ answer_all(const char *head_and_body)
 	}
 }
 
-TEST("/check/a backend that fails gets no requests")
+EXCHANGE_TEST("/check/a backend that fails gets no requests", checking(one, 1),
+    conf.max_keep_alive_requests = 0)
 {
-	struct proxy_conf conf = checking(one, 1);
-	struct client c = { 0 };
 	struct text sent;
 
-	conf.max_keep_alive_requests = 0;
-	set_up(&conf);
 	sim_advance_ms(io, 260);
 	run_connect(0);
 	run_send();
@@ -68,35 +65,25 @@ TEST("/check/a backend that fails gets no requests")
 	reply("\nx");
 	ENDED(&c, 0);
 	g_assert_cmpuint(counters.proxy_requests, ==, 2); /* checks are none */
-	client_free(&c);
-	tear_down();
 }
 
 /* Silence is a failure, and ends with the interval. */
-TEST("/check/silence is a failure")
+EXCHANGE_TEST("/check/silence is a failure", checking(one, 1))
 {
-	struct proxy_conf conf = checking(one, 1);
-
-	set_up(&conf);
 	sim_advance_ms(io, 260);
 	run_connect(0);
 	run_send();
 	g_assert_cmpuint(backends.v[0]->sick, ==, 0);
 	sim_advance_ms(io, 5100);
 	g_assert_cmpuint(backends.v[0]->sick, ==, 1);
-	tear_down();
 }
 
 /* A check that fails is not a failed request: when one passes, the backend has its whole share. */
-TEST("/check/no-strike")
+EXCHANGE_TEST("/check/no-strike", checking(one, 1), conf.max_fails = 3, conf.fail_ms = 10000)
 {
-	struct proxy_conf conf = checking(one, 1);
 	struct backend_health h;
 	int i;
 
-	conf.max_fails = 3;
-	conf.fail_ms = 10000;
-	set_up(&conf);
 	for (i = 0; i < 4; i++) {
 		sim_advance_ms(io, 5200);
 		run_connect(0);
@@ -107,35 +94,22 @@ TEST("/check/no-strike")
 	g_assert_cmpuint(counters.proxy_taken_out, ==, 0);
 	backend_health(backends.v[0], io_now(io), &h);
 	g_assert_cmpint(h.state, ==, BACKEND_CHECK_FAILED);
-	tear_down();
 }
 
 /* A pool without a free socket says nothing about the application. */
-TEST("/check/a busy pool is not a failure")
+EXCHANGE_TEST("/check/a busy pool is not a failure", checking(one, 1), conf.max_pool_size = 1)
 {
-	struct proxy_conf conf = checking(one, 1);
-	struct client c = { 0 };
-
-	conf.max_pool_size = 1;
-	set_up(&conf);
 	asked(&c, "GET");
 	sim_advance_ms(io, 260);
 	sim_advance_ms(io, 5100);
 	g_assert_cmpuint(backends.v[0]->sick, ==, 0);
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* A check connects during the pause, and a good one ends it. */
-TEST("/check/a good check ends the pause")
+EXCHANGE_TEST("/check/a good check ends the pause", checking(one, 1), conf.disable_ms = 60000)
 {
-	struct proxy_conf conf = checking(one, 1);
-	struct client c = { 0 };
-
-	conf.disable_ms = 60000;
-	set_up(&conf);
 	answer_all("\nfine");
 	sim_advance_ms(io, 260);
 	answer_all("\nfine");
@@ -154,35 +128,26 @@ TEST("/check/a good check ends the pause")
 	asked(&c, "GET");
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
-/* With one check in a tick and a short interval, the first one would be the only one. */
-TEST("/check/all that are due")
+/* With one check in a tick and an interval shorter than a tick without requests, the first one
+ * would be the only one. */
+EXCHANGE_TEST("/check/all that are due", checking(two, 2), conf.check_ms = 200)
 {
-	struct proxy_conf conf = checking(two, 2);
 	unsigned i;
 
-	conf.check_ms = 200; /* shorter than a tick without requests */
-	set_up(&conf);
 	for (i = 0; i < 3; i++) {
 		sim_advance_ms(io, 260);
 		answer_all("\nfine");
 	}
 	g_assert_cmpuint(backends.v[0]->good_ns, >, 0);
 	g_assert_cmpuint(backends.v[1]->good_ns, >, 0);
-	tear_down();
 }
 
 /* The server ends in the middle of a check. */
-TEST("/check/the server ends meanwhile")
+EXCHANGE_TEST("/check/the server ends meanwhile", checking(two, 2))
 {
-	struct proxy_conf conf = checking(two, 2);
-
-	set_up(&conf);
 	sim_advance_ms(io, 260);
 	run_connect(0);
 	run_send();
-	tear_down();
 }

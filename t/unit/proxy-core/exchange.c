@@ -2,12 +2,8 @@
 #include "proxy-core/pool.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
-TEST("/exchange/a second request uses the kept socket")
+EXCHANGE_TEST("/exchange/a second request uses the kept socket", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	g_assert_cmpstr(exchange_backend(c.x), ==, "10.0.0.1:80");
 	g_assert_cmpuint(exchange_times(c.x)->leased, >, 0);
@@ -26,17 +22,12 @@ TEST("/exchange/a second request uses the kept socket")
 	upstream_close_idle(up);
 	sim_run(io);
 	g_assert_true(upstream_idle(up));
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a kept socket wakes the worker seldom")
+EXCHANGE_TEST("/exchange/a kept socket wakes the worker seldom", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	unsigned ms;
 
-	set_up(&conf);
 	asked(&c, "GET");
 	g_assert_cmpuint(sim_find(io, IO_TIMER, NULL)->deadline_ms, ==, POOL_TICK_MS);
 	reply("\nx");
@@ -52,45 +43,36 @@ TEST("/exchange/a kept socket wakes the worker seldom")
 	sim_advance_ms(io, conf.idle_ms);
 	g_assert_cmpuint(open_sockets(), ==, 0);
 	g_assert_null(sim_find(io, IO_TIMER, NULL)); /* an empty pool wakes nothing */
-	client_free(&c);
-	tear_down();
 }
 
 TEST("/exchange/a socket closes after max-keep-alive-requests")
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
+	conf = a_conf(one, 1);
 	conf.max_keep_alive_requests = 0;
-	set_up(&conf);
+	set_up();
 	asked(&c, "GET");
 	reply("\nx");
 	ENDED(&c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 0);
-	client_free(&c);
 	tear_down();
 	conf.max_keep_alive_requests = 2;
-	set_up(&conf);
+	set_up();
 	asked(&c, "GET");
 	reply("\nx");
 	g_assert_cmpuint(open_sockets(), ==, 1);
 	asked(&c, "GET");
 	reply("\nx");
 	g_assert_cmpuint(open_sockets(), ==, 0); /* it carried two requests */
-	client_free(&c);
 	tear_down();
 }
 
-TEST("/exchange/a reply arrives whole when each send and receive carries one "
-     "byte")
+EXCHANGE_TEST("/exchange/a reply arrives whole when each send and receive carries one byte",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	struct io_op *op;
 	struct buf b;
 	size_t i;
 
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(0);
 	while ((op = sim_find(io, IO_SEND, NULL)) != NULL) {
@@ -109,17 +91,11 @@ TEST("/exchange/a reply arrives whole when each send and receive carries one "
 	g_assert_nonnull(strstr(logged->str, "line=two"));
 	g_assert_nonnull(strstr(logged->str, "line=three"));
 	g_assert_nonnull(strstr(logged->str, "backend=10.0.0.1:80"));
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a backend that hangs up gives 502 before the head, a cut after "
-     "it")
+EXCHANGE_TEST("/exchange/a backend that hangs up gives 502 before the head, a cut after it",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	run_lost(0);
 	ENDED(&c, 502); /* never an empty 200 */
@@ -137,16 +113,10 @@ TEST("/exchange/a backend that hangs up gives 502 before the head, a cut after "
 	ENDED(&c, -ECONNRESET);
 	g_assert_cmpuint(open_sockets(), ==, 0);
 	g_assert_cmpuint(counters.proxy_failed, ==, 3);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a malformed reply gives 502")
+EXCHANGE_TEST("/exchange/a malformed reply gives 502", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	run_recv(TEXT("HTTP/1.1 200 OK\r\n\r\n"));
 	ENDED(&c, 502);
@@ -163,16 +133,10 @@ TEST("/exchange/a malformed reply gives 502")
 	refuse(3);
 	ENDED(&c, 502);
 	g_assert_cmpuint(open_sockets(), ==, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a body has the bytes of Content-Length")
+EXCHANGE_TEST("/exchange/a body has the bytes of Content-Length", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	reply("Content-Length: 3\n\nab");
 	ENDED(&c, -EPROTO);
@@ -189,17 +153,13 @@ TEST("/exchange/a body has the bytes of Content-Length")
 	reply("Status: 304\n\nabc");
 	ENDED(&c, 0);
 	g_assert_cmpstr(c.body->str, ==, "");
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a silent backend gives 504 before the head, a cut after it")
+EXCHANGE_TEST("/exchange/a silent backend gives 504 before the head, a cut after it",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	int i;
 
-	set_up(&conf);
 	asked(&c, "GET");
 	sim_advance_ms(io, 59000);
 	g_assert_cmpint(c.ends, ==, 0);
@@ -222,17 +182,11 @@ TEST("/exchange/a silent backend gives 504 before the head, a cut after it")
 	g_assert_cmpint(c.ends, ==, 0);
 	sim_advance_ms(io, 60100);
 	ENDED(&c, -ETIMEDOUT);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/an idle socket closes at a hang-up, at stray bytes and after "
-     "its time")
+EXCHANGE_TEST("/exchange/an idle socket closes at a hang-up, at stray bytes and after its time",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	kept_one(&c);
 	run_lost(0);
 	g_assert_cmpuint(open_sockets(), ==, 0);
@@ -246,6 +200,4 @@ TEST("/exchange/an idle socket closes at a hang-up, at stray bytes and after "
 	g_assert_cmpuint(open_sockets(), ==, 0); /* its idle time is over */
 	sim_advance_ms(io, 1000);
 	g_assert_cmpuint(sim_count(io, IO_TIMER), ==, 0); /* no timer wakes an idle worker */
-	client_free(&c);
-	tear_down();
 }

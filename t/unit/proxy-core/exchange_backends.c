@@ -1,12 +1,9 @@
 /* t/unit/proxy-core/exchange_backends.c -- which backend gets a request, and what waits for one. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-TEST("/exchange/a refused connect tries the next backend, then answers 503")
+EXCHANGE_TEST("/exchange/a refused connect tries the next backend, then answers 503",
+    a_conf(two, 2))
 {
-	struct proxy_conf conf = a_conf(two, 2);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	g_assert_cmpint(c.ends, ==, 0);
@@ -23,33 +20,22 @@ TEST("/exchange/a refused connect tries the next backend, then answers 503")
 	run_send();
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a connect deadline tries the next backend, then answers 504")
+EXCHANGE_TEST("/exchange/a connect deadline tries the next backend, then answers 504",
+    a_conf(two, 2))
 {
-	struct proxy_conf conf = a_conf(two, 2);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET");
 	sim_advance_ms(io, 5001);
 	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
 	sim_advance_ms(io, 5001);
 	ENDED(&c, 504);
-	client_free(&c);
-	tear_down();
 }
 
 /* The pause doubles after each failed connect and ends with the first byte of a reply.  Until then
  * one request at a time probes. */
-TEST("/exchange/one request probes a dead backend")
+EXCHANGE_TEST("/exchange/one request probes a dead backend", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 }, d = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	ENDED(&c, 503);
@@ -74,18 +60,11 @@ TEST("/exchange/one request probes a dead backend")
 	reply("\nx");
 	ENDED(&c, 0);
 	ENDED(&d, 0);
-	client_free(&c);
-	client_free(&d);
-	tear_down();
 }
 
 /* A probe without an answer is as bad as a failed connect.  A client that leaves proves nothing. */
-TEST("/exchange/a probe without an answer pauses the backend again")
+EXCHANGE_TEST("/exchange/a probe without an answer pauses the backend again", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 }, d = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	ENDED(&c, 503);
@@ -106,20 +85,14 @@ TEST("/exchange/a probe without an answer pauses the backend again")
 	asked(&d, "GET");
 	reply("\nx");
 	ENDED(&d, 0);
-	client_free(&c);
-	client_free(&d);
-	tear_down();
 }
 
 /* A full listen queue or a lack of descriptors is not a failure of the backend. */
-TEST("/exchange/a request waits for a full backend")
+EXCHANGE_TEST("/exchange/a request waits for a full backend", a_conf(one, 1))
 {
 	static const int errs[] = { -EAGAIN, -EMFILE, -ENFILE, -EADDRNOTAVAIL };
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	size_t i;
 
-	set_up(&conf);
 	ask(&c, "GET");
 	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
 		run_connect(errs[i]);
@@ -132,42 +105,39 @@ TEST("/exchange/a request waits for a full backend")
 	run_send();
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/waiters are served in order, up to the limit and the deadline")
+EXCHANGE_TEST("/exchange/waiters are served in order, up to the limit and the deadline",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c[6] = { 0 };
+	struct client all[6] = { 0 };
 	int i;
 
-	set_up(&conf); /* two sockets, three waiters */
+	/* two sockets, three waiters */
 	for (i = 0; i < 6; i++)
-		ask(&c[i], "GET");
-	ENDED(&c[5], 503);
-	g_assert_cmpuint(c[5].retry_after, ==, 1);
+		ask(&all[i], "GET");
+	ENDED(&all[5], 503);
+	g_assert_cmpuint(all[5].retry_after, ==, 1);
 	run_connect(0);
 	run_connect(0);
 	run_send();
 	reply("\n0");
-	ENDED(&c[0], 0);
-	run_send(); /* c[2] on the socket of c[0] */
+	ENDED(&all[0], 0);
+	run_send(); /* all[2] on the socket of all[0] */
 	sim_advance_ms(io, 9000);
 	reply("\n1");
-	ENDED(&c[1], 0);
+	ENDED(&all[1], 0);
 	run_send();
-	sim_advance_ms(io, 1001); /* c[4] has waited for ten seconds */
-	ENDED(&c[4], 503);
+	sim_advance_ms(io, 1001); /* all[4] has waited for ten seconds */
+	ENDED(&all[4], 503);
 	reply("\n2");
 	reply("\n3");
-	ENDED(&c[2], 0);
-	ENDED(&c[3], 0);
-	g_assert_cmpstr(c[2].body->str, ==, "2");
-	g_assert_cmpstr(c[3].body->str, ==, "3");
+	ENDED(&all[2], 0);
+	ENDED(&all[3], 0);
+	g_assert_cmpstr(all[2].body->str, ==, "2");
+	g_assert_cmpstr(all[3].body->str, ==, "3");
 	for (i = 0; i < 6; i++)
-		client_free(&c[i]);
-	tear_down();
+		client_free(&all[i]);
 }
 
 /* One client fills the queue.  The next request comes from another client. */
@@ -182,25 +152,21 @@ refused_by_all(void)
 	return (n);
 }
 
-TEST("/exchange/a client with few waiters displaces the one with most")
+EXCHANGE_TEST("/exchange/a client with few waiters displaces the one with most", a_conf(one, 1),
+    conf.max_pool_size = 1, conf.max_waiters = 5)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c[8] = { 0 };
-	uint64_t refused;
+	struct client all[8] = { 0 };
+	uint64_t refused = refused_by_all();
 	int i;
 
-	conf.max_pool_size = 1;
-	conf.max_waiters = 5;
-	set_up(&conf);
-	refused = refused_by_all();
 	asking = 1;
 	for (i = 0; i < 7; i++) /* one is connecting, so six may wait */
-		ask(&c[i], "GET");
-	ENDED(&c[6], 503);
+		ask(&all[i], "GET");
+	ENDED(&all[6], 503);
 	g_assert_cmpuint(counters.proxy_displaced, ==, 0);
 	asking = 2;
-	ask(&c[7], "GET");
-	ENDED(&c[5], 503);
+	ask(&all[7], "GET");
+	ENDED(&all[5], 503);
 	g_assert_cmpuint(counters.proxy_displaced, ==, 1);
 	g_assert_cmpuint(refused_by_all() - refused, ==, 2);
 	asking = 0;
@@ -209,27 +175,24 @@ TEST("/exchange/a client with few waiters displaces the one with most")
 		run_send();
 		reply("\nx");
 	}
-	ENDED(&c[0], 0);
-	ENDED(&c[1], 0);
-	ENDED(&c[7], 0); /* before the third of the first client */
+	ENDED(&all[0], 0);
+	ENDED(&all[1], 0);
+	ENDED(&all[7], 0); /* before the third of the first client */
 	for (i = 2; i < 5; i++) {
-		g_assert_cmpint(c[i].ends, ==, 0);
+		g_assert_cmpint(all[i].ends, ==, 0);
 		run_send();
 		reply("\nx");
-		ENDED(&c[i], 0);
+		ENDED(&all[i], 0);
 	}
 	for (i = 0; i < 8; i++)
-		client_free(&c[i]);
-	tear_down();
+		client_free(&all[i]);
 }
 
-TEST("/exchange/a full pool answers 503 when the queue is off")
+EXCHANGE_TEST("/exchange/a full pool answers 503 when the queue is off", a_conf(one, 1),
+    conf.max_waiters = 0)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 }, d = { 0 }, e = { 0 };
+	struct client e = { 0 };
 
-	conf.max_waiters = 0;
-	set_up(&conf);
 	ask(&c, "GET");
 	ask(&d, "GET");
 	ask(&e, "GET");
@@ -240,8 +203,5 @@ TEST("/exchange/a full pool answers 503 when the queue is off")
 	run_send();
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	client_free(&d);
 	client_free(&e);
-	tear_down();
 }

@@ -103,14 +103,7 @@ static const struct proto toy = {
 	.eof = toy_eof,
 };
 
-static struct proxy_conf
-a_toy_conf(void)
-{
-	struct proxy_conf conf = a_conf(one, 1);
-
-	conf.proto = &toy;
-	return (conf);
-}
+#define TOY_TEST(path) EXCHANGE_TEST(path, a_conf(one, 1), conf.proto = &toy)
 
 /* What has gone to the application so far. */
 static void
@@ -129,12 +122,8 @@ says(const char *s)
 	run_recv(text_of(s));
 }
 
-TEST("/codec/the body goes out as credit comes in")
+TOY_TEST("/codec/the body goes out as credit comes in")
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask_with(&c, "POST", 10);
 	run_connect(0);
 	check_sent("ask");
@@ -152,16 +141,10 @@ TEST("/codec/the body goes out as credit comes in")
 	ENDED(&c, 0);
 	g_assert_cmpstr(c.body->str, ==, "xy");
 	g_assert_cmpuint(open_sockets(), ==, 1); /* fit for another request */
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/codec/a body without credit")
+TOY_TEST("/codec/a body without credit")
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask_with(&c, "POST", 10);
 	run_connect(0);
 	run_send();
@@ -177,16 +160,10 @@ TEST("/codec/a body without credit")
 	run_send();
 	sim_advance_ms(io, 61000); /* silent, and nothing is on its way to it */
 	ENDED(&c, 504);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/codec/answers while a reply comes in")
+TOY_TEST("/codec/answers while a reply comes in")
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	says("?");
 	check_sent("askendyes");
@@ -200,34 +177,23 @@ TEST("/codec/answers while a reply comes in")
 	says("2\n\n?.");
 	ENDED(&c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 0); /* it has an answer to come */
-	client_free(&c);
-	tear_down();
 }
 
 /* It asks on and on and reads nothing. */
-TEST("/codec/an application that asks without end gets 502")
+TOY_TEST("/codec/an application that asks without end gets 502")
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
 	char *flood = g_strnfill(2000, '?');
 
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(0);
 	says(flood); /* the request is still being sent */
 	ENDED(&c, 502);
 	g_assert_nonnull(strstr(logged->str, "asks and does not read"));
 	g_free(flood);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/codec/1xx heads, and fields before they are sorted")
+TOY_TEST("/codec/1xx heads, and fields before they are sorted")
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	says("1Link: </a>\n\n1Link: </b>\n");
 	g_assert_cmpint(c.heads, ==, 0);
@@ -238,19 +204,17 @@ TEST("/codec/1xx heads, and fields before they are sorted")
 	g_assert_cmpint(c.status, ==, 201); /* of the codec */
 	g_assert_cmpuint(encodings, ==, 1);
 	g_assert_cmpstr(c.body->str, ==, "x");
-	client_free(&c);
-	tear_down();
 }
 
 /* n heads of 1xx with a field of that many bytes, and the reply. */
 static void
 check_interims(unsigned n, gsize bytes, int status)
 {
-	struct proxy_conf conf = a_toy_conf();
-	struct client c = { 0 };
 	char *value = g_strnfill(bytes, 'x'), *head = g_strdup_printf("1A: %s\n\n", value);
 
-	set_up(&conf);
+	conf = a_conf(one, 1);
+	conf.proto = &toy;
+	set_up();
 	asked(&c, "GET");
 	while (n-- > 0)
 		says(head);
@@ -259,7 +223,6 @@ check_interims(unsigned n, gsize bytes, int status)
 	ENDED(&c, status);
 	g_free(head);
 	g_free(value);
-	client_free(&c);
 	tear_down();
 }
 

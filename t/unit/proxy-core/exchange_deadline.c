@@ -3,16 +3,9 @@
 #include "proxy-core/members.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
-static const struct exchange_conf usual = { .wait_ms = 10000, .read_ms = 60000 };
-
 /* A byte that does not complete the head does not help. */
-TEST("/exchange/a head that is late is 504")
+EXCHANGE_TEST("/exchange/a head that is late is 504", a_conf(one, 1), own.reply_ms = 2000)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	own.reply_ms = 2000;
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(0);
 	sim_advance_ms(io, 3000); /* the request is not sent yet */
@@ -28,20 +21,14 @@ TEST("/exchange/a head that is late is 504")
 	g_assert_cmpint(c.ends, ==, 0);
 	sim_advance_ms(io, 10100);
 	ENDED(&c, -ETIMEDOUT);
-	client_free(&c);
-	tear_down();
-	own = usual;
 }
 
 /* Each byte in time does not help either. */
-TEST("/exchange/a reply that takes too long is 504 or cut")
+EXCHANGE_TEST("/exchange/a reply that takes too long is 504 or cut", a_conf(one, 1),
+    own.total_ms = 5000)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	int i;
 
-	own.total_ms = 5000;
-	set_up(&conf);
 	asked(&c, "GET");
 	sim_advance_ms(io, 5100);
 	ENDED(&c, 504);
@@ -54,25 +41,16 @@ TEST("/exchange/a reply that takes too long is 504 or cut")
 	}
 	sim_advance_ms(io, 1100);
 	ENDED(&c, -ETIMEDOUT);
-	client_free(&c);
-	tear_down();
-	own = usual;
 }
 
-TEST("/exchange/a kept socket closes when it was idle for long")
+EXCHANGE_TEST("/exchange/a kept socket closes when it was idle for long", a_conf(one, 1),
+    conf.idle_ms = 3000)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	conf.idle_ms = 3000;
-	set_up(&conf);
 	kept_one(&c);
 	sim_advance_ms(io, 2500);
 	g_assert_cmpuint(open_sockets(), ==, 1);
 	sim_advance_ms(io, 1000);
 	g_assert_cmpuint(open_sockets(), ==, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* Share of the first of two equal backends, in percent of 1000 picks. */
@@ -98,9 +76,9 @@ ignore_empty(void *arg)
 
 TEST("/members/a backend that came back gets a growing share")
 {
-	struct proxy_conf conf = a_conf(two, 2);
 	struct members m = { .counters = &counters, .emptied = ignore_empty };
 
+	conf = a_conf(two, 2);
 	conf.slow_start_ms = 10000;
 	sim_up();
 	m.io = io;

@@ -1,13 +1,11 @@
 /* t/unit/proxy-core/exchange_flow.c -- request bodies, and clients that read slowly. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-TEST("/exchange/a paused client reads nothing from the backend")
+EXCHANGE_TEST("/exchange/a paused client reads nothing from the backend", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { .pause_at_body = true };
 	struct buf b;
 
-	set_up(&conf);
+	c.pause_at_body = true;
 	asked(&c, "GET");
 	buf_init(&b, 0);
 	put_stdout(&b, "A: 1\n\none");
@@ -34,16 +32,10 @@ TEST("/exchange/a paused client reads nothing from the backend")
 	g_assert_cmpstr(c.body->str, ==, "onetwothree");
 	ENDED(&c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/a client may pause between two pieces")
+EXCHANGE_TEST("/exchange/a client may pause between two pieces", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	reply_part("A: 1\n\none");
 	exchange_pause(c.x);
@@ -64,18 +56,14 @@ TEST("/exchange/a client may pause between two pieces")
 	exchange_resume(c.x);
 	sim_run(io);
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* Held bytes are read once, also when a callback pauses and resumes. */
-TEST("/exchange/a client may pause and resume inside a callback")
+EXCHANGE_TEST("/exchange/a client may pause and resume inside a callback", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { .pause_at_body = true };
 	struct buf b;
 
-	set_up(&conf);
+	c.pause_at_body = true;
 	asked(&c, "GET");
 	buf_init(&b, 0);
 	put_stdout(&b, "A: 1\n\none");
@@ -89,8 +77,6 @@ TEST("/exchange/a client may pause and resume inside a callback")
 	reply("three");
 	ENDED(&c, 0);
 	g_assert_cmpstr(c.body->str, ==, "onetwothree");
-	client_free(&c);
-	tear_down();
 }
 
 static size_t
@@ -115,16 +101,13 @@ sent_body(const struct io_sock *s, bool *ended)
 	return (all);
 }
 
-TEST("/exchange/a request body is streamed in bounded pieces")
+EXCHANGE_TEST("/exchange/a request body is streamed in bounded pieces", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
 	char *big = g_malloc0(300000);
 	const struct io_sock *s;
 	size_t at = 0, before;
 	bool ended;
 
-	set_up(&conf);
 	ask_with(&c, "POST", 300000);
 	at = exchange_body(c.x, (struct text){ big, 300000 });
 	g_assert_cmpuint(at, ==, 64 << 10); /* bounded, even without a socket */
@@ -148,18 +131,12 @@ TEST("/exchange/a request body is streamed in bounded pieces")
 	reply("\nthanks");
 	ENDED(&c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	client_free(&c);
-	tear_down();
 	g_free(big);
 }
 
 /* A reply before the end of the body ends the exchange and the socket. */
-TEST("/exchange/an early reply ends the exchange and its socket")
+EXCHANGE_TEST("/exchange/an early reply ends the exchange and its socket", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask_with(&c, "POST", 1000);
 	g_assert_cmpuint(exchange_body(c.x, TEXT("first")), ==, 5);
 	run_connect(0);
@@ -192,6 +169,4 @@ TEST("/exchange/an early reply ends the exchange and its socket")
 	exchange_body(c.x, TEXT("first"));
 	sim_advance_ms(io, 60100);
 	ENDED(&c, 504);
-	client_free(&c);
-	tear_down();
 }

@@ -1,12 +1,8 @@
 /* t/unit/proxy-core/exchange_leave.c -- clients that leave before the reply is complete. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-TEST("/exchange/a client may leave in each state")
+EXCHANGE_TEST("/exchange/a client may leave in each state", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET"); /* connecting */
 	exchange_forget(&c.x, false);
 	run_connect(0);
@@ -45,17 +41,11 @@ TEST("/exchange/a client may leave in each state")
 	reply("A: 1\n\nx");
 	g_assert_cmpint(c.ends, ==, 0);
 	g_assert_cmpuint(open_sockets(), ==, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* The client leaves between the failure and its callback. */
-TEST("/exchange/a client that left gets no callback of a failure")
+EXCHANGE_TEST("/exchange/a client that left gets no callback of a failure", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	c.req = a_request("GET");
@@ -64,17 +54,15 @@ TEST("/exchange/a client that left gets no callback of a failure")
 	exchange_forget(&c.x, false);
 	sim_run(io);
 	g_assert_cmpint(c.ends, ==, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/the rest of a small forgotten reply is read to keep the socket")
+EXCHANGE_TEST("/exchange/the rest of a small forgotten reply is read to keep the socket",
+    a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { .forget_at_head = true, .drain = true };
 	char *big = g_strnfill(50000, 'x');
 
-	set_up(&conf);
+	c.forget_at_head = true;
+	c.drain = true;
 	asked(&c, "GET");
 	reply("X-Sendfile: /srv/f\n\nignored");
 	g_assert_cmpstr(c.send_file, ==, "/srv/f");
@@ -107,21 +95,15 @@ TEST("/exchange/the rest of a small forgotten reply is read to keep the socket")
 	sim_run(io);
 	reply("y");
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	client_free(&c);
-	tear_down();
 	g_free(big);
 }
 
 /* The worker ends while the rest of a reply is still read. */
-TEST("/exchange/the worker may end while such a rest is read")
+EXCHANGE_TEST("/exchange/the worker may end while such a rest is read", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { .forget_at_head = true, .drain = true };
-
-	set_up(&conf);
+	c.forget_at_head = true;
+	c.drain = true;
 	asked(&c, "GET");
 	reply_part("X-Sendfile: /srv/f\n\nmore");
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	client_free(&c);
-	tear_down();
 }

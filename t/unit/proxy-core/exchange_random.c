@@ -47,11 +47,11 @@ random_event(void)
 }
 
 static void
-random_client(struct client *c)
+random_client(struct client *asker)
 {
 	static const char *const methods[] = { "GET", "HEAD", "POST" };
 	char some[3000] = { 'x' };
-	bool running = c->x != NULL;
+	bool running = asker->x != NULL;
 
 	switch (g_test_rand_int_range(0, 8)) {
 	case 0:
@@ -59,44 +59,44 @@ random_client(struct client *c)
 	case 2:
 		if (running)
 			break;
-		client_free(c);
-		c->pause_at_body = g_test_rand_int_range(0, 4) == 0;
-		c->forget_at_head = g_test_rand_int_range(0, 8) == 0;
-		c->forget_at_body = g_test_rand_int_range(0, 8) == 0;
-		c->drain = g_test_rand_int_range(0, 2) == 0;
-		ask_with(c, methods[g_test_rand_int_range(0, 3)],
+		client_free(asker);
+		asker->pause_at_body = g_test_rand_int_range(0, 4) == 0;
+		asker->forget_at_head = g_test_rand_int_range(0, 8) == 0;
+		asker->forget_at_body = g_test_rand_int_range(0, 8) == 0;
+		asker->drain = g_test_rand_int_range(0, 2) == 0;
+		ask_with(asker, methods[g_test_rand_int_range(0, 3)],
 		    g_test_rand_int_range(0, 3) == 0 ? 100000 : 0);
 		break;
 	case 3:
 		if (running)
-			exchange_forget(&c->x, g_test_rand_int_range(0, 2) == 0);
+			exchange_forget(&asker->x, g_test_rand_int_range(0, 2) == 0);
 		break;
 	case 4:
 		if (running)
-			exchange_pause(c->x);
+			exchange_pause(asker->x);
 		break;
 	case 5:
 		if (running)
-			exchange_resume(c->x);
+			exchange_resume(asker->x);
 		break;
 	default:
 		if (running)
-			exchange_body(c->x, (struct text){ some, sizeof(some) });
+			exchange_body(asker->x, (struct text){ some, sizeof(some) });
 	}
 }
 
 TEST("/exchange/each random order of events ends every exchange once")
 {
-	struct proxy_conf conf = a_conf(two, 2);
-	struct client c[8] = { 0 };
+	struct client all[8] = { 0 };
 	int round, i, k;
 
+	conf = a_conf(two, 2);
 	conf.balancer = "round-robin";
 	for (round = 0; round < 300; round++) {
 		conf.max_keep_alive_requests = (unsigned)(round % 3 * 2);
-		set_up(&conf);
+		set_up();
 		for (i = 0; i < 600; i++) {
-			random_client(&c[g_test_rand_int_range(0, 8)]);
+			random_client(&all[g_test_rand_int_range(0, 8)]);
 			for (k = g_test_rand_int_range(0, 3); k > 0; k--) {
 				random_event();
 				if (g_test_rand_int_range(0, 2) == 0)
@@ -105,20 +105,20 @@ TEST("/exchange/each random order of events ends every exchange once")
 		}
 		sim_run(io);
 		for (k = 0; k < 8; k++) {
-			if (c[k].x != NULL) {
-				c[k].pause_at_body = false;
-				exchange_resume(c[k].x);
+			if (all[k].x != NULL) {
+				all[k].pause_at_body = false;
+				exchange_resume(all[k].x);
 				/* Without a body, it ends by itself. */
-				if (c[k].req.content_length > 0)
-					exchange_forget(&c[k].x, false);
+				if (all[k].req.content_length > 0)
+					exchange_forget(&all[k].x, false);
 			}
 		}
 		for (k = 0; k < 40; k++)
 			sim_advance_ms(io, 11000);
 		for (k = 0; k < 8; k++) {
-			g_assert_null(c[k].x);
-			g_assert_cmpint(c[k].ends, <=, 1);
-			client_free(&c[k]);
+			g_assert_null(all[k].x);
+			g_assert_cmpint(all[k].ends, <=, 1);
+			client_free(&all[k]);
 		}
 		g_assert_true(upstream_idle(up));
 		tear_down();

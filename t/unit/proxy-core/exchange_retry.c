@@ -1,12 +1,8 @@
 /* t/unit/proxy-core/exchange_retry.c -- which failures send a request a second time. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-TEST("/exchange/a stale socket causes one retry on a fresh one")
+EXCHANGE_TEST("/exchange/a stale socket causes one retry on a fresh one", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	kept_one(&c);
 	ask(&c, "GET");
 	run_send();
@@ -28,17 +24,11 @@ TEST("/exchange/a stale socket causes one retry on a fresh one")
 	reply_part("A");
 	run_lost(0); /* it had begun to answer */
 	ENDED(&c, 502);
-	client_free(&c);
-	tear_down();
 }
 
 /* A request that is unsafe to repeat checks a kept socket before it is sent. */
-TEST("/exchange/a POST does not use a closed socket")
+EXCHANGE_TEST("/exchange/a POST does not use a closed socket", a_conf(one, 1))
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	kept_one(&c);
 	sim_hang_up(nth_recv(0)->sock);
 	ask_with(&c, "POST", 0);
@@ -47,16 +37,10 @@ TEST("/exchange/a POST does not use a closed socket")
 	run_send();
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/an overloaded backend causes one retry on another")
+EXCHANGE_TEST("/exchange/an overloaded backend causes one retry on another", a_conf(two, 2))
 {
-	struct proxy_conf conf = a_conf(two, 2);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	refuse(2);
 	g_assert_cmpint(c.ends, ==, 0);
@@ -70,23 +54,15 @@ TEST("/exchange/an overloaded backend causes one retry on another")
 	run_send();
 	refuse(2);
 	ENDED(&c, 503);
-	client_free(&c);
-	tear_down();
 }
 
 /* The body was sent, so the request cannot be repeated. */
-TEST("/exchange/an overloaded backend gives 503 after the body was sent")
+EXCHANGE_TEST("/exchange/an overloaded backend gives 503 after the body was sent", a_conf(two, 2))
 {
-	struct proxy_conf conf = a_conf(two, 2);
-	struct client c = { 0 };
-
-	set_up(&conf);
 	ask_with(&c, "POST", 4);
 	g_assert_cmpuint(exchange_body(c.x, TEXT("body")), ==, 4);
 	run_connect(0);
 	run_send();
 	refuse(2);
 	ENDED(&c, 503);
-	client_free(&c);
-	tear_down();
 }

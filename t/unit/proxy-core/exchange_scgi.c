@@ -1,21 +1,10 @@
 /* t/unit/proxy-core/exchange_scgi.c -- a protocol whose replies end with the stream. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-static struct proxy_conf
-a_scgi_conf(void)
+#define SCGI_TEST(path) EXCHANGE_TEST(path, a_conf(one, 1), conf.proto = proto_find("scgi"))
+
+SCGI_TEST("/exchange/scgi: the end of the stream ends the reply")
 {
-	struct proxy_conf conf = a_conf(one, 1);
-
-	conf.proto = proto_find("scgi");
-	return (conf);
-}
-
-TEST("/exchange/scgi: the end of the stream ends the reply")
-{
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	run_recv(TEXT("Status: 404 x\n\nhel"));
 	run_recv(TEXT("lo"));
@@ -36,16 +25,10 @@ TEST("/exchange/scgi: the end of the stream ends the reply")
 	run_recv(TEXT("Content-Length: 2\n\n"));
 	run_lost(0);
 	ENDED(&c, 0); /* a reply to HEAD has no body */
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/scgi: an early end of the stream is an error")
+SCGI_TEST("/exchange/scgi: an early end of the stream is an error")
 {
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { 0 };
-
-	set_up(&conf);
 	asked(&c, "GET");
 	run_lost(0);
 	ENDED(&c, 502);
@@ -64,17 +47,12 @@ TEST("/exchange/scgi: an early end of the stream is an error")
 	run_recv(TEXT("\nab"));
 	run_lost(-ECONNRESET); /* a reset is not the end of the stream */
 	ENDED(&c, -ECONNRESET);
-	client_free(&c);
-	tear_down();
 }
 
 /* The reply is complete when the caller pauses.  No later byte can end it. */
-TEST("/exchange/scgi: a complete reply ends after the client resumes")
+SCGI_TEST("/exchange/scgi: a complete reply ends after the client resumes")
 {
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { .pause_at_body = true };
-
-	set_up(&conf);
+	c.pause_at_body = true;
 	asked(&c, "GET");
 	run_recv(TEXT("Content-Length: 2\n\nab"));
 	g_assert_cmpint(c.ends, ==, 0);
@@ -89,17 +67,13 @@ TEST("/exchange/scgi: a complete reply ends after the client resumes")
 	exchange_resume(c.x);
 	sim_run(io);
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* The end needs no further byte, only a client that goes on. */
-TEST("/exchange/scgi: a client pauses at the head and at the body")
+SCGI_TEST("/exchange/scgi: a client pauses at the head and at the body")
 {
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { .pause_at_head = true, .pause_at_body = true };
-
-	set_up(&conf);
+	c.pause_at_head = true;
+	c.pause_at_body = true;
 	asked(&c, "GET");
 	run_recv(TEXT("Content-Length: 2\n\nab"));
 	g_assert_cmpint(c.heads, ==, 1);
@@ -112,33 +86,24 @@ TEST("/exchange/scgi: a client pauses at the head and at the body")
 	exchange_resume(c.x);
 	sim_run(io);
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down();
 }
 
 /* The socket is not kept, so the rest of the reply is not read. */
-TEST("/exchange/scgi: a forgotten reply closes its socket")
+SCGI_TEST("/exchange/scgi: a forgotten reply closes its socket")
 {
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { .forget_at_head = true, .drain = true };
-
-	set_up(&conf);
+	c.forget_at_head = true;
+	c.drain = true;
 	asked(&c, "GET");
 	run_recv(TEXT("X-Sendfile: /a\n\n"));
 	g_assert_cmpstr(c.send_file, ==, "/a");
 	g_assert_cmpint(c.ends, ==, 0);
 	g_assert_cmpuint(open_sockets(), ==, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/exchange/scgi: a value with a NUL gives 502")
+SCGI_TEST("/exchange/scgi: a value with a NUL gives 502")
 {
-	struct proxy_conf conf = a_scgi_conf();
-	struct client c = { 0 };
 	struct proxy_field f = { TEXT("X-A"), TEXT("a\0b") };
 
-	set_up(&conf);
 	c.req = a_request("GET");
 	c.req.headers = &f;
 	c.req.nheaders = 1;
@@ -147,6 +112,4 @@ TEST("/exchange/scgi: a value with a NUL gives 502")
 	run_connect(0);
 	ENDED(&c, 502);
 	g_assert_nonnull(strstr(logged->str, "the protocol cannot carry this request"));
-	client_free(&c);
-	tear_down();
 }

@@ -8,21 +8,6 @@
 
 static struct upstream *up;
 
-static void
-set_up(const struct proxy_conf *conf)
-{
-	sim_up();
-	up = upstream_new(io, &counters, conf);
-	g_assert_nonnull(up);
-}
-
-static void
-tear_down(void)
-{
-	upstream_free(up);
-	sim_down();
-}
-
 /* ---------------------------------------------------------------- the client */
 
 struct client {
@@ -253,5 +238,32 @@ kept_one(struct client *c)
 	ENDED(c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 1);
 }
+
+/* ---------------------------------------------------------------- both */
+
+static struct proxy_conf conf;
+static struct client c, d;
+
+static void
+set_up(void)
+{
+	sim_up();
+	up = upstream_new(io, &counters, &conf);
+	g_assert_nonnull(up);
+}
+
+static void
+tear_down(void)
+{
+	client_free(&c);
+	client_free(&d);
+	own = own_usual;
+	upstream_free(up);
+	sim_down();
+}
+
+/* EXCHANGE_TEST("/path", a_conf(one, 1), conf.max_waiters = 0) { ... }: with this pool, and with
+ * these changes of its settings. */
+#define EXCHANGE_TEST(path, ...) TEST_IN(path, (conf = __VA_ARGS__, set_up()), tear_down())
 
 #endif

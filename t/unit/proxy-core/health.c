@@ -30,22 +30,23 @@ faults_are(unsigned refused, unsigned hangup, unsigned timeout, unsigned bad)
 	g_assert_cmpuint(b->failed, ==, refused + hangup + timeout + bad);
 }
 
+/* A backend of its own for each test: its faults begin at zero. */
 static void
-a_backend(const char *name, struct proxy_conf *conf)
+up_for(const char *name, unsigned check_ms)
 {
-	*conf = a_conf(&name, 1);
-	conf->slow_start_ms = 3000;
+	conf = a_conf(&name, 1);
+	conf.slow_start_ms = check_ms == 0 ? 3000 : 0;
+	conf.check_ms = check_ms;
+	conf.check_url = check_ms == 0 ? NULL : "/ping";
+	set_up();
 }
 
-TEST("/health/a backend that cannot be reached")
-{
-	struct proxy_conf conf;
-	struct client c = { 0 };
-	uint64_t since;
+#define HEALTH_TEST(path, ...) TEST_IN(path, up_for(__VA_ARGS__), tear_down())
 
-	a_backend("10.3.0.1:80", &conf);
-	set_up(&conf);
-	since = io_now(io);
+HEALTH_TEST("/health/a backend that cannot be reached", "10.3.0.1:80", 0)
+{
+	uint64_t since = io_now(io);
+
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	ENDED(&c, 503);
@@ -70,19 +71,10 @@ TEST("/health/a backend that cannot be reached")
 	sim_advance_ms(io, 3001);
 	IS(BACKEND_UP, "");
 	faults_are(1, 1, 1, 0);
-	client_free(&c);
-	tear_down();
 }
 
-TEST("/health/a check that fails")
+HEALTH_TEST("/health/a check that fails", "10.3.0.2:80", 1000)
 {
-	struct proxy_conf conf;
-
-	a_backend("10.3.0.2:80", &conf);
-	conf.check_url = "/ping";
-	conf.check_ms = 1000;
-	conf.slow_start_ms = 0;
-	set_up(&conf);
 	sim_advance_ms(io, 300);
 	run_connect(0);
 	run_send();
@@ -93,17 +85,11 @@ TEST("/health/a check that fails")
 	sim_advance_ms(io, 1100);
 	IS(BACKEND_CHECK_FAILED, "no answer in 2 s");
 	upstream_close_idle(up);
-	tear_down();
 }
 
 /* A failure of one request is none of the backend; it is counted by kind. */
-TEST("/health/failures are counted by kind")
+HEALTH_TEST("/health/failures are counted by kind", "10.3.0.3:80", 0)
 {
-	struct proxy_conf conf;
-	struct client c = { 0 };
-
-	a_backend("10.3.0.3:80", &conf);
-	set_up(&conf);
 	asked(&c, "GET");
 	reply("no head\n\n");
 	ENDED(&c, 502);
@@ -115,6 +101,4 @@ TEST("/health/failures are counted by kind")
 	ENDED(&c, 504);
 	faults_are(0, 1, 1, 1);
 	IS(BACKEND_UP, "");
-	client_free(&c);
-	tear_down();
 }

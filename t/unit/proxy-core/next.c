@@ -5,47 +5,39 @@
 
 static const char *const three[] = { "10.4.0.1:80", "10.4.0.2:80", "10.4.0.3:80" };
 
-static struct exchange_conf plain;
-
 static void
-set_up_next(struct proxy_conf *conf)
+set_up_next(void)
 {
-	conf->max_keep_alive_requests = 0;
-	plain = own;
+	conf.max_keep_alive_requests = 0;
 	own.next = NEXT_error | NEXT_timeout | NEXT_bad;
 	own.next_tries = 3;
 	own.read_ms = 4000;
-	set_up(conf);
+	set_up();
 }
 
-static void
-tear_down_next(void)
-{
-	own = plain;
-	tear_down();
-}
+#define NEXT_TEST(path, of) TEST_IN(path, (conf = of, set_up_next()), tear_down())
 
 /* A request, sent to the backend with that number. */
 static void
-asked_at(struct client *c, const char *method, unsigned n)
+asked_at(struct client *asker, const char *method, unsigned n)
 {
-	asked(c, method);
-	g_assert_cmpstr(exchange_backend(c->x), ==, three[n]);
+	asked(asker, method);
+	g_assert_cmpstr(exchange_backend(asker->x), ==, three[n]);
 }
 
 /* It has the request of c now; answers it. */
 static void
-next_answers(struct client *c, unsigned n)
+next_answers(struct client *asker, unsigned n)
 {
-	g_assert_cmpint(c->ends, ==, 0);
-	g_assert_cmpstr(exchange_backend(c->x), ==, three[n]);
+	g_assert_cmpint(asker->ends, ==, 0);
+	g_assert_cmpstr(exchange_backend(asker->x), ==, three[n]);
 	if (sim_find(io, IO_CONNECT, NULL) != NULL)
 		run_connect(0);
 	run_send();
 	reply("\nx");
-	ENDED(c, 0);
-	g_assert_cmpstr(c->body->str, ==, text_eq(c->req.method, TEXT("HEAD")) ? "" : "x");
-	g_assert_cmpint(c->heads, ==, 1);
+	ENDED(asker, 0);
+	g_assert_cmpstr(asker->body->str, ==, text_eq(asker->req.method, TEXT("HEAD")) ? "" : "x");
+	g_assert_cmpint(asker->heads, ==, 1);
 }
 
 static void
@@ -98,13 +90,11 @@ static const struct {
 TEST("/next/each fault goes to the next backend, if it is set")
 {
 	static const char *const methods[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
-	struct proxy_conf conf;
-	struct client c = { 0 };
 	size_t i, k;
 
 	for (i = 0; i < G_N_ELEMENTS(faults); i++) {
 		conf = a_conf(three, 2);
-		set_up_next(&conf);
+		set_up_next();
 		for (k = 0; k < G_N_ELEMENTS(methods); k++) {
 			asked_at(&c, methods[k], 0);
 			faults[i].fail();
@@ -120,18 +110,13 @@ TEST("/next/each fault goes to the next backend, if it is set")
 		faults[i].fail();
 		ENDED(&c, faults[i].status);
 		g_assert_cmpuint(counters.proxy_next, ==, k);
-		client_free(&c);
-		tear_down_next();
+		tear_down();
 	}
 }
 
 /* The last status counts; each backend gets the request once. */
-TEST("/next/tries and time are bounded")
+NEXT_TEST("/next/tries and time are bounded", a_conf(three, 3))
 {
-	struct proxy_conf conf = a_conf(three, 3);
-	struct client c = { 0 };
-
-	set_up_next(&conf);
 	asked_at(&c, "GET", 0);
 	hangs_up();
 	run_connect(0);
@@ -159,17 +144,11 @@ TEST("/next/tries and time are bounded")
 	asked_at(&c, "GET", 0);
 	hangs_up();
 	next_answers(&c, 1);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* The client has bytes of the answer, or of a 1xx; or a byte of the body has left. */
-TEST("/next/nothing goes on after a byte of the answer or the body")
+NEXT_TEST("/next/nothing goes on after a byte of the answer or the body", a_conf(three, 2))
 {
-	struct proxy_conf conf = a_conf(three, 2);
-	struct client c = { 0 };
-
-	set_up_next(&conf);
 	asked_at(&c, "GET", 0);
 	reply_part("A: 1\n\nx");
 	run_lost(0);
@@ -182,18 +161,13 @@ TEST("/next/nothing goes on after a byte of the answer or the body")
 	hangs_up();
 	ENDED(&c, 502);
 	g_assert_cmpuint(counters.proxy_next, ==, 0);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* The next backend gets the whole body. */
-TEST("/next/a short body goes on")
+NEXT_TEST("/next/a short body goes on", a_conf(three, 2))
 {
-	struct proxy_conf conf = a_conf(three, 2);
-	struct client c = { 0 };
 	struct io_op *op;
 
-	set_up_next(&conf);
 	ask_with(&c, "PUT", 8);
 	run_connect(0);
 	run_send();
@@ -210,16 +184,10 @@ TEST("/next/a short body goes on")
 	g_assert_nonnull(memmem(sim_sent(io, op->sock).p, sim_sent(io, op->sock).n, "bodyfive", 8));
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down_next();
 }
 
-TEST("/next/a status of the list goes on")
+NEXT_TEST("/next/a status of the list goes on", a_conf(three, 2))
 {
-	struct proxy_conf conf = a_conf(three, 2);
-	struct client c = { 0 };
-
-	set_up_next(&conf);
 	asked_at(&c, "GET", 0);
 	reply("Status: 503 Busy\n\nx"); /* not set */
 	ENDED(&c, 0);
@@ -238,8 +206,6 @@ TEST("/next/a status of the list goes on")
 	asked_at(&c, "POST", 0);
 	reply("Status: 503 Busy\n\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* ---------------------------------------------------------------- max-fails */
@@ -247,21 +213,18 @@ TEST("/next/a status of the list goes on")
 static struct proxy_conf
 fails_conf(size_t n)
 {
-	struct proxy_conf conf = a_conf(three, n);
+	struct proxy_conf of = a_conf(three, n);
 
-	conf.max_fails = 3;
-	conf.fail_ms = 10000;
-	return (conf);
+	of.max_fails = 3;
+	of.fail_ms = 10000;
+	return (of);
 }
 
-TEST("/next/failures take a backend out, and it comes back")
+NEXT_TEST("/next/failures take a backend out, and it comes back", fails_conf(2))
 {
-	struct proxy_conf conf = fails_conf(2);
-	struct client c = { 0 };
 	struct backend_health h;
 	int i;
 
-	set_up_next(&conf);
 	for (i = 0; i < 3; i++) {
 		asked_at(&c, "GET", 0);
 		hangs_up();
@@ -294,36 +257,26 @@ TEST("/next/failures take a backend out, and it comes back")
 	sim_advance_ms(io, 10001);
 	backend_health(backends.v[0], io_now(io), &h);
 	g_assert_cmpint(h.state, ==, BACKEND_UP);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* A head that is none counts, too. */
-TEST("/next/malformed heads take a backend out")
+NEXT_TEST("/next/malformed heads take a backend out", fails_conf(2))
 {
-	struct proxy_conf conf = fails_conf(2);
-	struct client c = { 0 };
 	int i;
 
-	set_up_next(&conf);
 	for (i = 0; i < 3; i++) {
 		asked_at(&c, "GET", 0);
 		speaks_badly();
 		next_answers(&c, 1);
 	}
 	g_assert_cmpuint(counters.proxy_taken_out, ==, 1);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* The only backend, and each when all fail, is asked. */
-TEST("/next/the only backend stays")
+NEXT_TEST("/next/the only backend stays", fails_conf(1))
 {
-	struct proxy_conf conf = fails_conf(1);
-	struct client c = { 0 };
 	int i;
 
-	set_up_next(&conf);
 	for (i = 0; i < 20; i++) {
 		asked_at(&c, "GET", 0);
 		hangs_up();
@@ -332,18 +285,13 @@ TEST("/next/the only backend stays")
 	asked_at(&c, "GET", 0);
 	reply("\nx");
 	ENDED(&c, 0);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* One URL of many fails, for ever: nobody else loses the backend. */
-TEST("/next/one URL that fails takes nothing out")
+NEXT_TEST("/next/one URL that fails takes nothing out", fails_conf(2))
 {
-	struct proxy_conf conf = fails_conf(2);
-	struct client c = { 0 };
 	int i, k;
 
-	set_up_next(&conf);
 	for (i = 0; i < 20; i++) {
 		asked_at(&c, "GET", 0);
 		hangs_up();
@@ -355,19 +303,14 @@ TEST("/next/one URL that fails takes nothing out")
 		}
 	}
 	g_assert_cmpuint(counters.proxy_taken_out, ==, 0);
-	client_free(&c);
-	tear_down_next();
 }
 
 /* Failures of one worker count in the other. */
-TEST("/next/workers count together")
+NEXT_TEST("/next/workers count together", fails_conf(2))
 {
-	struct proxy_conf conf = fails_conf(2);
 	struct upstream *first, *second;
-	struct client c = { 0 };
 	int i;
 
-	set_up_next(&conf);
 	first = up;
 	second = upstream_new(io, &counters, &conf);
 	for (i = 0; i < 3; i++) {
@@ -384,20 +327,17 @@ TEST("/next/workers count together")
 	}
 	upstream_free(second);
 	up = first;
-	client_free(&c);
-	tear_down_next();
 }
 
 /* A long time between failures, with none or with one success. */
 TEST("/next/failures count within a time, or in a row")
 {
-	struct proxy_conf conf = fails_conf(2);
-	struct client c = { 0 };
 	int i, k;
 
+	conf = fails_conf(2);
 	for (k = 0; k < 2; k++) {
 		conf = fails_conf(2);
-		set_up_next(&conf);
+		set_up_next();
 		for (i = 0; i < 3; i++) {
 			asked_at(&c, "GET", 0);
 			hangs_up();
@@ -409,7 +349,6 @@ TEST("/next/failures count within a time, or in a row")
 			sim_advance_ms(io, 11000);
 		}
 		g_assert_cmpuint(counters.proxy_taken_out, ==, k);
-		client_free(&c);
-		tear_down_next();
+		tear_down();
 	}
 }

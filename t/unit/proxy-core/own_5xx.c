@@ -3,8 +3,6 @@
 #include "proxy-core/backend.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
-static const struct exchange_conf usual = { .wait_ms = 10000, .read_ms = 60000 };
-
 /* The counts live as long as the process, so each test looks at what was added. */
 static uint64_t before[OWN_5XX_CAUSES], replies_before, cut_before;
 
@@ -20,16 +18,19 @@ at(const char *name)
 }
 
 static void
-begin(const struct proxy_conf *conf)
+begin(void)
 {
 	const struct backend *b;
 
-	set_up(conf);
+	set_up();
 	b = at(one[0]);
 	memcpy(before, b->own_5xx, sizeof(before));
 	replies_before = b->replies;
 	cut_before = b->cut;
 }
+
+#define OWN_TEST(path, reply_within) \
+	TEST_IN(path, (conf = a_conf(one, 1), own.reply_ms = reply_within, begin()), tear_down())
 
 /* This cause alone, n times. */
 static void
@@ -45,11 +46,11 @@ counted(enum own_5xx cause, uint64_t n)
 
 TEST("/own-5xx/no socket: refused, late, paused, a full queue, no room in time")
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 }, many[6] = { 0 };
+	struct client many[6] = { 0 };
 	size_t i;
 
-	begin(&conf);
+	conf = a_conf(one, 1);
+	begin();
 	ask(&c, "GET");
 	run_connect(-ECONNREFUSED);
 	ENDED(&c, 503);
@@ -57,18 +58,16 @@ TEST("/own-5xx/no socket: refused, late, paused, a full queue, no room in time")
 	ask(&c, "GET"); /* it is paused */
 	ENDED(&c, 503);
 	counted(OWN_5XX_no_backend, 1);
-	client_free(&c);
 	tear_down();
 
-	begin(&conf);
+	begin();
 	ask(&c, "GET");
 	sim_advance_ms(io, 5100);
 	ENDED(&c, 504);
 	counted(OWN_5XX_connect_late, 1);
-	client_free(&c);
 	tear_down();
 
-	begin(&conf); /* two sockets, three places to wait */
+	begin(); /* two sockets, three places to wait */
 	for (i = 0; i < NELEM(many); i++)
 		asked(&many[i], "GET");
 	ENDED(&many[5], 503);
@@ -84,13 +83,8 @@ TEST("/own-5xx/no socket: refused, late, paused, a full queue, no room in time")
 	tear_down();
 }
 
-TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused")
+OWN_TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused", 2000)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	struct client c = { 0 };
-
-	own.reply_ms = 2000;
-	begin(&conf);
 	asked(&c, "GET");
 	run_lost(0);
 	ENDED(&c, 502);
@@ -111,20 +105,13 @@ TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused")
 	refuse(2);
 	ENDED(&c, 503);
 	counted(OWN_5XX_refused, 1);
-	client_free(&c);
-	tear_down();
-	own = usual;
 }
 
 /* Its own replies are not errors of the server; one that breaks off is neither. */
-TEST("/own-5xx/replies of the application are its own")
+OWN_TEST("/own-5xx/replies of the application are its own", 0)
 {
-	struct proxy_conf conf = a_conf(one, 1);
-	const struct backend *b;
-	struct client c = { 0 };
+	const struct backend *b = at(one[0]);
 
-	begin(&conf);
-	b = at(one[0]);
 	asked(&c, "GET");
 	reply("\nx");
 	ENDED(&c, 0);
@@ -140,6 +127,4 @@ TEST("/own-5xx/replies of the application are its own")
 	g_assert_cmpuint(b->replies - replies_before, ==, 3);
 	g_assert_cmpuint(b->cut - cut_before, ==, 1);
 	counted(OWN_5XX_hang_up, 0);
-	client_free(&c);
-	tear_down();
 }

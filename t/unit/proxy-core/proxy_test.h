@@ -17,6 +17,7 @@ static GString *logged;
 static const char *const one[] G_GNUC_UNUSED = { "10.0.0.1:80" };
 static const char *const two[] G_GNUC_UNUSED = { "10.0.0.1:80", "10.0.0.2:80" };
 
+static const struct exchange_conf own_usual G_GNUC_UNUSED = { .wait_ms = 10000, .read_ms = 60000 };
 static struct exchange_conf own G_GNUC_UNUSED = { .wait_ms = 10000, .read_ms = 60000 };
 
 static struct backends backends;

@@ -8,13 +8,13 @@
 static struct yield_debt
 after(uint64_t seconds, uint64_t (*bytes)(uint64_t quarter))
 {
-	struct yield_debt d;
+	struct yield_debt debt;
 	uint64_t i, n = 0;
 
-	yield_start(&d, 1, 0);
+	yield_start(&debt, 1, 0);
 	for (i = 1; i <= 4 * seconds; i++)
-		yield_note(&d, 1 + i * YIELD_SAMPLE_NS, n += bytes(i));
-	return (d);
+		yield_note(&debt, 1 + i * YIELD_SAMPLE_NS, n += bytes(i));
+	return (debt);
 }
 
 static uint64_t
@@ -45,9 +45,9 @@ in_bursts(uint64_t quarter)
 static const struct yield_wait long_wait = { 6 * NS_PER_S, 10 * NS_PER_S };
 
 static bool
-holder_may(struct yield_debt d, unsigned sockets, bool queues, bool page, uint64_t waited_ms)
+holder_may(struct yield_debt debt, unsigned sockets, bool queues, bool page, uint64_t waited_ms)
 {
-	struct yield_holder h = { &d, sockets, 4, queues, page };
+	struct yield_holder h = { &debt, sockets, 4, queues, page };
 	struct yield_wait w = { waited_ms * NS_PER_MS, 10 * NS_PER_S };
 
 	return (yield_may(&h, &w));
@@ -88,8 +88,8 @@ TEST("/yield/pages")
 /* It has no end, so one that is fast would keep others out for ever. */
 TEST("/yield/fast-tunnels")
 {
-	struct yield_debt d = after(60, fast);
-	struct yield_holder h = { &d, 2, 4, false, false, true };
+	struct yield_debt debt = after(60, fast);
+	struct yield_holder h = { &debt, 2, 4, false, false, true };
 	struct yield_wait w = { 5 * NS_PER_S, 10 * NS_PER_S };
 
 	g_assert_true(yield_may(&h, &w));
@@ -104,8 +104,8 @@ TEST("/yield/fast-tunnels")
 
 TEST("/yield/short-wait")
 {
-	struct yield_debt d = after(9, none);
-	struct yield_holder h = { &d, 2, 4, false, false };
+	struct yield_debt debt = after(9, none);
+	struct yield_holder h = { &debt, 2, 4, false, false };
 	struct yield_wait w = { 500 * NS_PER_MS, NS_PER_S };
 
 	g_assert_true(yield_may(&h, &w)); /* half of the time it has */
@@ -115,9 +115,9 @@ TEST("/yield/short-wait")
 
 TEST("/yield/order")
 {
-	struct yield_debt d = after(6, none), longer = after(60, none);
+	struct yield_debt debt = after(6, none), longer = after(60, none);
 	struct yield_holder few = { &longer, 2, 8, false, false };
-	struct yield_holder many = { &d, 5, 8, false, false };
+	struct yield_holder many = { &debt, 5, 8, false, false };
 	struct yield_holder page = { &longer, 5, 8, false, true };
 	struct yield_holder older = { &longer, 5, 8, false, false };
 
@@ -146,12 +146,12 @@ pass(unsigned ms)
 static void
 hold(unsigned n)
 {
-	struct proxy_conf conf = a_conf(one, 1);
 	unsigned i;
 
+	conf = a_conf(one, 1);
 	conf.max_pool_size = n;
 	conf.max_waiters = 10;
-	set_up(&conf);
+	set_up();
 	asking = 1;
 	for (i = 0; i < n; i++)
 		asked(&held[i], "GET");
