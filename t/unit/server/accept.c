@@ -87,8 +87,7 @@ TEST("/accept/shortage")
 		sim_advance_ms(io, 1);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 		accept_says(errs[i]);
-		conn_stop(last_conn());
-		sim_run(io);
+		stop_last();
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
@@ -138,12 +137,10 @@ TEST_IN("/accept/limit-of-busy", up_with("", 2, 3), down())
 	}
 	g_assert_cmpuint(w->nconns, ==, 5); /* however long it takes */
 	for (i = 0; i < 2; i++) {
-		conn_stop(last_conn());
-		sim_run(io);
+		stop_last();
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
 	}
-	conn_stop(last_conn());
-	sim_run(io);
+	stop_last();
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
 	disk();
 }
@@ -242,8 +239,7 @@ TEST_IN("/accept/majority-is-no-proxy", up_with("", 1, 20), down())
 		say(accept_from(2), GET("/a"));
 	say(accept_from(2), GET("/a"));
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0); /* waits: one is above the limit */
-	conn_stop(last_conn());
-	sim_run(io);
+	stop_last();
 	for (i = 3; i < 6; i++)
 		say(accept_from(i), GET("/a"));
 	closed_are("0 1 2 20");
@@ -346,10 +342,7 @@ TEST_IN("/accept/heads-are-bounded", up_with("", 1, 1000), down())
 	closed_are("1 2");
 	g_assert_cmpuint(w->base.counters->events.room_heads, ==, 2);
 	g_assert_cmpuint(w->eviction.bytes, ==, 5 * 256);
-	say(s, "TP/1.1\r\n" HOST "\r\n");
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	asks(s, "TP/1.1\r\n" HOST "\r\n", "200");
 	g_assert_cmpuint(w->eviction.bytes, ==, 4 * 256);
 }
 
@@ -358,10 +351,9 @@ TEST_IN("/accept/heads-are-bounded", up_with("", 1, 1000), down())
 UP_TEST("/accept/head-grows", "")
 {
 	char line[64];
-	struct io_sock *s;
+	struct io_sock *s = client();
 	unsigned i;
 
-	s = client();
 	say(s, "GET /a HTTP/1.1\r\n" HOST);
 	for (i = 0; i < 40; i++) {
 		g_snprintf(line, sizeof(line), "X-%u: %040u\r\n", i, i);
@@ -373,10 +365,7 @@ UP_TEST("/accept/head-grows", "")
 	g_assert_cmpuint(w->eviction.bytes, <=, 16384);
 	say(s, "\r\n\r");
 	g_assert_cmpuint(w->nrequests, ==, 1);
-	say(s, "\n");
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	asks(s, "\n", "200");
 	s = client();
 	say(s, "GET /a HTTP/1.1\r\n" HOST "X: ");
 	for (i = 0;
@@ -384,6 +373,5 @@ UP_TEST("/accept/head-grows", "")
 	     i++)
 		say(s, "x");
 	g_assert_cmpuint(i, <, 8192);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "431");
+	takes(s, "431");
 }

@@ -51,8 +51,7 @@ feed(struct io_sock *s, const char *in, size_t n, size_t piece)
 			break;
 		}
 	}
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 }
 
 static void
@@ -132,8 +131,7 @@ warm(const char *lines)
 	up(lines);
 	s = client();
 	feed(s, all, strlen(all), SIZE_MAX);
-	conn_stop(last_conn());
-	sim_run(io);
+	stop_last();
 	counters_now = w->base.counters->events;
 }
 
@@ -149,8 +147,7 @@ TEST("/conn/batch/is-one-send")
 	take(s, SIZE_MAX);
 	sim_sent_clear(io, s);
 	say(s, GET("/a") GET("/b") "HEAD /c HTTP/1.1\r\n" HOST "\r\n");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200 200 200");
+	takes(s, "200 200 200");
 	say(s, GET("/a") GET("/b") GET("/none-before") GET("/c") GET("/b") GET("/c") GET("/a"));
 	g_assert_null(disk_op());
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
@@ -251,13 +248,10 @@ TEST("/conn/batch/two-wait-for-one")
 	sim_run(io);
 	disk_answers(disk_op());
 	sim_run(io);
-	take(a, SIZE_MAX);
-	heard_statuses(a, "200 200");
-	take(b, SIZE_MAX);
-	heard_statuses(b, "200");
+	takes(a, "200 200");
+	takes(b, "200");
 	disk();
-	take(b, SIZE_MAX);
-	heard_statuses(b, "404");
+	takes(b, "404");
 	down();
 }
 
@@ -266,11 +260,10 @@ TEST("/conn/batch/two-wait-for-one")
 UP_TEST("/conn/send/short-counts", "")
 {
 	const char *in = GET("/a") GET("/b") GET("/none");
-	struct io_sock *s;
+	struct io_sock *s = client();
 	GString *want;
 	size_t max;
 
-	s = client();
 	feed(s, in, strlen(in), SIZE_MAX);
 	want = g_string_new_len(sim_sent(io, s).p, (gssize)sim_sent(io, s).n);
 	for (max = 1; max < 40; max += 6) {
@@ -293,8 +286,7 @@ TEST("/conn/send/large-file")
 	say(s, GET("/a") GET("/large") GET("/b"));
 	op = sim_find(io, IO_SEND, s);
 	g_assert_true(op->more);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200 200");
+	takes(s, "200 200");
 	while ((op = sim_find(io, IO_SEND_FILE, s)) != NULL) {
 		g_assert_cmpuint(op->file.off, ==, off);
 		off += op->file.len / 2 + 1;
@@ -302,8 +294,7 @@ TEST("/conn/send/large-file")
 		sim_run(io);
 	}
 	g_assert_cmpuint(off, ==, 1000000);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 	down();
 }
 
@@ -389,10 +380,9 @@ TEST("/conn/reply/keep-alive-limit")
 UP_TEST("/conn/refused/forgets", "server.max-write-idle = 1")
 {
 	GString *in = g_string_new("GET /");
-	struct io_sock *s;
+	struct io_sock *s = client();
 	int i;
 
-	s = client();
 	for (i = 0; i < 3000; i++)
 		g_string_append_c(in, 'x');
 	g_string_append(in, " HTTP/1.1\r\n" HOST "User-Agent: agent-of-the-first\r\n\r\n");

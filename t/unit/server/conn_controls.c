@@ -18,9 +18,7 @@ ask(const char *in, const char *fmt)
 	struct io_sock *s = client(), *b;
 	char *head = g_strdup_printf(fmt, dir);
 
-	say(s, in);
-	b = app();
-	take(b, SIZE_MAX);
+	b = asked(s, in);
 	app_ends(b, head);
 	g_free(head);
 	return (s);
@@ -69,8 +67,7 @@ UP_TEST("/controls/temp", CONTROLS_CONF)
 	sim_sent_clear(io, s);
 	say(s, GET("/a")); /* the connection goes on */
 	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 }
 
 UP_TEST("/controls/temp/fails", CONTROLS_CONF)
@@ -95,16 +92,6 @@ UP_TEST("/controls/temp/fails", CONTROLS_CONF)
 	g_assert_nonnull(strstr(logged->str, "ev=sendfile.failed"));
 }
 
-static void
-leaves(struct io_sock *s)
-{
-	struct io_op *op = sim_find(io, SIM_HANGUP, s);
-
-	g_assert_nonnull(op);
-	sim_finish(io, op, 0);
-	sim_run(io);
-}
-
 /* The op is cancelled, its descriptor is closed if there is one. */
 UP_TEST("/controls/temp/client-leaves", CONTROLS_CONF)
 {
@@ -113,12 +100,12 @@ UP_TEST("/controls/temp/client-leaves", CONTROLS_CONF)
 
 	s = ask(GET("/app"), TEMP "\r\n%s");
 	op = removal();
-	leaves(s);
+	hangs_up(s);
 	g_assert_null(sim_find(io, IO_OPEN, NULL));
 	s = ask(GET("/app"), TEMP "\r\n%s");
 	op = removal();
 	sim_open(io, op, TEMP_FD, 4, 1000, 0); /* its result is on the way */
-	leaves(s);
+	hangs_up(s);
 	g_assert_cmpuint(sim_closed(io, TEMP_FD), ==, 1);
 }
 
@@ -130,8 +117,7 @@ UP_TEST("/controls/pieces", CONTROLS_CONF)
 	head = g_strdup_printf("X-Sendfile2: %s/b 1-2, %s/m 0-1,%s/a 0-\r\n\r\n", dir, dir, dir);
 	s = ask(GET("/app"), head);
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1); /* one after the other */
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	g_assert_true(heard_has(s, "Content-Length: 8\r\n"));
 	g_assert_true(heard_has(s, "\r\n\r\nBBmmAAAA"));
 	heard_statuses(s, "200");
@@ -151,10 +137,9 @@ UP_TEST("/controls/pieces/client-leaves", CONTROLS_CONF)
 	s = ask(GET("/app"), head);
 	disk_answers(sim_find(io, IO_OPEN, NULL));
 	sim_run(io); /* one is held, the next is looked up */
-	leaves(s);
+	hangs_up(s);
 	s = ask(GET("/app"), head);
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	heard_statuses(s, "404");
 	g_free(head);
 }
@@ -179,10 +164,9 @@ UP_TEST("/controls/fetch", CONTROLS_CONF)
 	sim_finish(io, sim_find(io, IO_CONNECT, NULL), 0); /* it was not needed */
 	sim_run(io);
 	s = ask(GET("/app"), "X-Reproxy-URL: http://10.0.0.2/\r\n\r\n%s");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "502");
+	takes(s, "502");
 	s = ask(GET("/app"), "X-Reproxy-URL: http://10.0.0.1/\r\n\r\n%s");
-	leaves(s); /* during the second exchange */
+	hangs_up(s); /* during the second exchange */
 }
 
 /* The rate ends with its reply. */

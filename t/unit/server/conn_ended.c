@@ -6,32 +6,18 @@
 #define ABORTS  APP "$HTTP[\"url\"] =~ \"^/app\" { proxy-core.abort-on-close = \"enable\" }\n"
 #define STREAMS "server.stream-request-body = 1\n" APP
 
-/* What the watch of the client finds: 1 the end of its bytes, 0 a reset. */
-static void
-finds(struct io_sock *s, int res)
-{
-	struct io_op *op = sim_find(io, SIM_HANGUP, s);
-
-	g_assert_nonnull(op);
-	sim_finish(io, op, res);
-	sim_run(io);
-}
-
+/* The watch of the client finds the end of its bytes. */
 static void
 ends(struct io_sock *s)
 {
 	g_assert_true(sim_find(io, SIM_HANGUP, s)->or_end);
-	finds(s, 1);
+	finish(SIM_HANGUP, s, 1);
 }
 
 UP_TEST("/conn/ended/answer", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	ends(s);
 	g_assert_false(is_closed(0));
 	g_assert_false(sim_find(io, SIM_HANGUP, s)->or_end); /* now only a reset counts */
@@ -46,14 +32,10 @@ UP_TEST("/conn/ended/answer", APP)
 
 UP_TEST("/conn/ended/reset", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	ends(s);
-	finds(s, 0);
+	hangs_up(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
@@ -62,12 +44,8 @@ UP_TEST("/conn/ended/reset", APP)
 /* The first send finds it. */
 UP_TEST("/conn/ended/failed-send", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	ends(s);
 	app_says(b, "\n\npart");
 	sim_finish(io, sim_find(io, IO_SEND, s), -EPIPE);
@@ -79,12 +57,8 @@ UP_TEST("/conn/ended/failed-send", APP)
 
 UP_TEST("/conn/ended/pipelined", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app") GET("/a") GET("/app"));
 
-	s = client();
-	say(s, GET("/app") GET("/a") GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	ends(s);
 	app_ends(b, "\n\none");
 	take(s, SIZE_MAX);
@@ -93,8 +67,7 @@ UP_TEST("/conn/ended/pipelined", APP)
 	b = app();
 	take(b, SIZE_MAX);
 	app_ends(b, "\n\nthree");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200 200 200");
+	takes(s, "200 200 200");
 }
 
 /* Also if the end comes while the body waits for room, or after a body that was collected. */
@@ -118,8 +91,7 @@ test_bodies(bool streams)
 		say_n(s, much, 65536);
 		if (sim_find(io, SIM_HANGUP, s) != NULL)
 			ends(s);
-		while (disk() + take(b, SIZE_MAX) != 0)
-			;
+		settle(b);
 	}
 	if (left > 0)
 		say_n(s, much, left);
@@ -142,9 +114,8 @@ TEST("/conn/ended/bodies")
 /* An upload that ends within its body is none. */
 UP_TEST("/conn/ended/half-a-body", APP)
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, POST("10") "five.");
 	leave(s, 0);
 	g_assert_true(is_closed(0));
@@ -152,12 +123,8 @@ UP_TEST("/conn/ended/half-a-body", APP)
 
 UP_TEST("/conn/ended/setting", ABORTS)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	ends(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
@@ -173,9 +140,7 @@ UP_TEST("/conn/ended/gives-way", APP)
 
 	for (i = 0; i < 2; i++) {
 		s[i] = client();
-		say(s[i], GET("/app"));
-		b = app();
-		take(b, SIZE_MAX);
+		b = asked(s[i], GET("/app"));
 	}
 	s[2] = client();
 	say(s[2], GET("/app"));
@@ -185,8 +150,7 @@ UP_TEST("/conn/ended/gives-way", APP)
 	ends(s[1]);
 	for (i = 0; i < 20; i++)
 		sim_advance_ms(io, 50);
-	take(s[1], SIZE_MAX);
-	heard_statuses(s[1], "503");
+	takes(s[1], "503");
 	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 1);
 	g_assert_false(is_closed(0));
 	b = app();

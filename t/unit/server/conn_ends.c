@@ -182,10 +182,9 @@ TEST_IN("/conn/stop/drain", up_with("", 1, 1000), down())
 UP_TEST("/conn/deadline/dripping-head", "server.max-read-idle = 10")
 {
 	const char *head = "GET /a HTTP/1.1\r\nHost: a-name-as-long-as-it-takes-to-drip-in\r\n";
-	struct io_sock *s;
+	struct io_sock *s = client();
 	unsigned i;
 
-	s = client();
 	for (i = 0; i < 10; i++) {
 		say_n(s, head + i, 1);
 		sim_advance_ms(io, 999);
@@ -193,8 +192,7 @@ UP_TEST("/conn/deadline/dripping-head", "server.max-read-idle = 10")
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 0);
 	sim_advance_ms(io, 10);
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "408");
+	takes(s, "408");
 	say(s, "more"); /* lingers, but not for long either */
 	for (i = 0; i < 5 && listens(s); i++) {
 		sim_advance_ms(io, 900);
@@ -251,8 +249,7 @@ TEST("/conn/deadline/silent-body")
 		up("server.max-read-idle = 10");
 		s = client_at((enum moment)place);
 		sim_advance_ms(io, 10000);
-		take(s, SIZE_MAX);
-		heard_statuses(s, "408");
+		takes(s, "408");
 		sim_advance_ms(io, 4000);
 		g_assert_true(is_closed(0));
 		down();
@@ -281,10 +278,9 @@ UP_TEST("/conn/deadline/stalled-reader", "server.max-write-idle = 10\nserver.min
  * server.min-write-rate bytes. */
 UP_TEST("/conn/deadline/dripping-reader", "server.max-write-idle = 10\nserver.min-write-rate = 100")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 	int i;
 
-	s = client();
 	say(s, GET("/m"));
 	disk();
 	for (i = 0; i < 10; i++) {
@@ -308,10 +304,9 @@ UP_TEST("/conn/deadline/dripping-reader", "server.max-write-idle = 10\nserver.mi
 UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 {
 	char *much = g_malloc0(65536);
-	struct io_sock *s;
+	struct io_sock *s = client();
 	int i;
 
-	s = client();
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
 	say_n(s, much, 65536);
 	for (i = 0; i < 9; i++) {
@@ -320,25 +315,22 @@ UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 	}
 	g_assert_true(listens(s));
 	sim_advance_ms(io, 1100);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "408");
+	takes(s, "408");
 	g_free(much);
 }
 
 /* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
 UP_TEST("/conn/deadline/hung-disk", "server.max-open-idle = 2")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, GET("/a") GET("/b"));
 	sim_advance_ms(io, 2000);
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Retry-After: 1\r\n"));
 	heard_statuses(s, "503");
 	sim_advance_ms(io, 2000);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "503");
+	takes(s, "503");
 	g_assert_true(listens(s));
 }
 
@@ -346,11 +338,10 @@ UP_TEST("/conn/deadline/hung-disk", "server.max-open-idle = 2")
 
 UP_TEST("/conn/body-too-long-to-skip", "")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 	char *much = g_malloc0(65536);
 	int i;
 
-	s = client();
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close"));
@@ -378,28 +369,23 @@ UP_TEST("/conn/body-too-long-to-skip", "")
 UP_TEST("/conn/body-of-redirect", "server.error-handler-404 = \"/b\"\n"
 				  "url.rewrite-once = ( \"^/re/(.*)\" => \"/$1\" )\n")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, "POST /re/dir HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello" GET("/a"));
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	heard_statuses(s, "301 200");
 	say(s, "GET /re/dir/ HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 	       "5\r\nhello\r\n0\r\n\r\n" GET("/a"));
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	heard_statuses(s, "200 200");
 	say(s,
 	    "POST /re/dir HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "301");
 	s = client();
 	say(s, "POST /re/dir HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "301");
 }

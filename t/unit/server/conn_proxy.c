@@ -41,9 +41,7 @@ TEST("/proxy/framing")
 		up(APP);
 		g_test_message("%zu: %s", i, t[i].app);
 		s = client();
-		say(s, t[i].in);
-		b = app();
-		take(b, SIZE_MAX);
+		b = asked(s, t[i].in);
 		app_ends(b, t[i].app);
 		take(s, SIZE_MAX);
 		got = sim_sent(io, s);
@@ -53,10 +51,7 @@ TEST("/proxy/framing")
 		g_assert_cmpmem(got.p + got.n - n, n, t[i].end, n);
 		if (!t[i].closes) { /* and the next is answered after it */
 			sim_sent_clear(io, s);
-			say(s, GET("/none"));
-			disk();
-			take(s, SIZE_MAX);
-			heard_statuses(s, "404");
+			asks(s, GET("/none"), "404");
 		}
 		down();
 	}
@@ -77,9 +72,7 @@ TEST("/proxy/app-any-split")
 	up(APP);
 	for (at = 1; at < all.n; at++) {
 		s = client();
-		say(s, GET("/app"));
-		b = app();
-		take(b, SIZE_MAX);
+		b = asked(s, GET("/app"));
 		say_n(b, all.p, at);
 		take(s, SIZE_MAX);
 		say_n(b, all.p + at, all.n - at);
@@ -98,10 +91,9 @@ TEST("/proxy/app-any-split")
 UP_TEST("/proxy/body/spooled", APP)
 {
 	char *much = g_malloc0(65536);
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b;
 	uint64_t sent = 0;
 
-	s = client();
 	say(s, POST("1000000"));
 	while (sent < 1000000) {
 		g_assert_null(sim_find(io, IO_CONNECT, NULL));
@@ -119,13 +111,9 @@ UP_TEST("/proxy/body/spooled", APP)
 	g_assert_cmpuint(sim_sent(io, b).n, >, 1000000);
 	g_assert_cmpuint(sim_sent(io, b).n, <, 1001000);
 	app_ends(b, "Content-Length: 2\r\n\r\nok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 	g_assert_cmpint(sim_closed(io, FIRST_TEMP), ==, 1);
-	say(s, GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
+	asks(s, GET("/none"), "404");
 	g_free(much);
 }
 
@@ -133,16 +121,14 @@ UP_TEST("/proxy/body/spooled", APP)
  * it. */
 UP_TEST("/proxy/body/reply-before-it", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b;
 
-	s = client();
 	say(s, POST("3") "ab");
 	g_assert_null(sim_find(io, IO_CONNECT, NULL));
 	say(s, "c" GET("/none"));
 	b = app();
 	app_ends(b, "Status: 403\r\nContent-Length: 2\r\n\r\nno");
-	while (take(s, SIZE_MAX) + disk() != 0)
-		;
+	settle(s);
 	heard_statuses(s, "403 404");
 }
 
@@ -179,14 +165,12 @@ TEST("/proxy/body/disk-fails")
 			else
 				g_assert_cmpuint(disk(), !=, 0);
 		if (t[i].status == NULL) {
-			conn_stop(last_conn());
-			sim_run(io);
+			stop_last();
 			g_assert_true(is_closed(0));
 		} else {
 			sim_finish(io, op, t[i].err);
 			sim_run(io);
-			take(s, SIZE_MAX);
-			heard_statuses(s, t[i].status);
+			takes(s, t[i].status);
 		}
 		down();
 	}
@@ -214,10 +198,9 @@ UP_TEST("/proxy/body/chunks-during-writes",
 {
 	static const unsigned chunks[] = { 33, 30, 3, 65, 60, 10 };
 	GString *body = g_string_new(NULL), *in = g_string_new(CHUNKED);
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b;
 	unsigned i, k, n = 0;
 
-	s = client();
 	for (i = 0; i < G_N_ELEMENTS(chunks); i++) {
 		for (k = 0; k < chunks[i]; k++) {
 			if (n == 0 || i != 0)
@@ -233,12 +216,10 @@ UP_TEST("/proxy/body/chunks-during-writes",
 	}
 	say(s, "0\r\n\r\n");
 	b = app();
-	while (take(b, SIZE_MAX) + disk() != 0)
-		;
+	settle(b);
 	g_assert_nonnull(memmem(sim_sent(io, b).p, sim_sent(io, b).n, body->str, body->len));
 	say(b, "Status: 200\r\nContent-Length: 2\r\n\r\nok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 	g_string_free(body, TRUE);
 	g_string_free(in, TRUE);
 }
@@ -261,12 +242,10 @@ TEST("/proxy/body/chunked-then-cold")
 		take(b, SIZE_MAX);
 		g_assert_true(heard_has(b, "hello"));
 		app_ends(b, "Content-Length: 2\r\n\r\nok");
-		while (take(s, SIZE_MAX) + disk() != 0)
-			;
+		settle(s);
 		if (at >= body && at < n)
 			say_n(s, in + at, n - at);
-		while (take(s, SIZE_MAX) + disk() != 0)
-			;
+		settle(s);
 		heard_statuses(s, "200 200 404 200");
 		down();
 	}
@@ -275,15 +254,10 @@ TEST("/proxy/body/chunked-then-cold")
 /* What one request left in memory must not eat the body of the next. */
 UP_TEST("/proxy/body/chunked-then-expect", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, CHUNKED "5\r\nhello\r\n0\r\n\r\n");
 
-	s = client();
-	say(s, CHUNKED "5\r\nhello\r\n0\r\n\r\n");
-	b = app();
-	take(b, SIZE_MAX);
 	app_ends(b, "Content-Length: 2\r\n\r\nok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 	sim_sent_clear(io, b);
 	say(s, "POST /app HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
 	take(s, SIZE_MAX);
@@ -292,15 +266,13 @@ UP_TEST("/proxy/body/chunked-then-expect", APP)
 	take(b, SIZE_MAX);
 	g_assert_true(heard_has(b, "world"));
 	app_ends(b, "Content-Length: 2\r\n\r\nok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 }
 
 UP_TEST("/proxy/body/too-large", "server.max-request-size = 1\n" APP)
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, POST("1025"));
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close"));
@@ -309,27 +281,19 @@ UP_TEST("/proxy/body/too-large", "server.max-request-size = 1\n" APP)
 	say(s, CHUNKED "1001\r\n");
 	while (listens(s) && sim_count(io, IO_SEND) == 0)
 		say(s, "0123456789abcdef");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "413");
+	takes(s, "413");
 	g_assert_null(sim_find(io, IO_CONNECT, NULL));
 }
 
 UP_TEST("/proxy/app-dies", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app") GET("/none"));
 
-	s = client();
-	say(s, GET("/app") GET("/none"));
-	b = app();
-	take(b, SIZE_MAX);
 	leave(b, 0);
 	sim_advance_ms(io, 2);
-	while (take(s, SIZE_MAX) + disk() != 0)
-		;
+	settle(s);
 	heard_statuses(s, "502 404");
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
+	b = asked(s, GET("/app"));
 	app_says(b, "A: b\r\n\r\nhello");
 	take(s, SIZE_MAX);
 	leave(b, -ECONNRESET);

@@ -38,8 +38,7 @@ UP_TEST("/proxy/client-leaves", APP)
 	g_assert_true(is_closed(1));
 	s = client_at(BODY, &b);
 	sim_advance_ms(io, 60000); /* says nothing for a minute */
-	take(s, SIZE_MAX);
-	heard_statuses(s, "408");
+	takes(s, "408");
 	sim_advance_ms(io, 4000);
 	g_assert_true(is_closed(2));
 	g_assert_null(sim_find(io, IO_CONNECT, NULL)); /* the application has not heard of them */
@@ -53,8 +52,7 @@ TEST("/proxy/stop-in-every-state")
 	for (place = 0; place < PLACES; place++) {
 		up(APP);
 		client_at((enum moment)place, &b);
-		conn_stop(last_conn());
-		sim_run(io);
+		stop_last();
 		g_assert_true(is_closed(0));
 		down();
 		up(APP);
@@ -67,14 +65,10 @@ TEST("/proxy/stop-in-every-state")
  * anything. */
 UP_TEST("/proxy/slow-client/kept", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 	size_t n = 0;
 	int i;
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	app_says(b, "Content-Length: 2000000\r\n\r\n");
 	for (i = 0; i < 20; i++) {
 		disk();
@@ -97,22 +91,15 @@ UP_TEST("/proxy/slow-client/kept", APP)
 	g_assert_cmpuint(n, <, 2000400);
 	g_assert_cmpuint(sim_closed(io, FIRST_TEMP), ==, 1);
 	sim_sent_clear(io, s);
-	say(s, GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
+	asks(s, GET("/none"), "404");
 }
 
 /* Beyond proxy-core.max-reply-spool the application waits for the client. */
 UP_TEST("/proxy/slow-client/pauses", "proxy-core.max-reply-spool = 0\n" APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 	int i;
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	app_says(b, "Content-Length: 2000000\r\n\r\n");
 	for (i = 0; i < 20 && listens(b); i++)
 		app_sends(b, 100000);
@@ -137,14 +124,10 @@ UP_TEST("/proxy/slow-client/pauses", "proxy-core.max-reply-spool = 0\n" APP)
 /* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
 UP_TEST("/proxy/slow-client/chunked", APP)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/app"));
 	struct text got;
 	int i;
 
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
 	app_says(b, "A: b\r\n\r\n");
 	for (i = 0; i < 30; i++) {
 		disk();
@@ -171,17 +154,14 @@ TEST("/proxy/slow-client/stopped")
 	for (i = 0; i < G_N_ELEMENTS(at); i++) {
 		up(APP);
 		s = client();
-		say(s, GET("/app"));
-		b = app();
-		take(b, SIZE_MAX);
+		b = asked(s, GET("/app"));
 		app_says(b, "A: b\r\n\r\n");
 		while (sim_find(io, at[i], NULL) == NULL)
 			if (listens(b))
 				app_sends(b, 60000);
 			else
 				disk();
-		conn_stop(last_conn());
-		sim_run(io);
+		stop_last();
 		g_assert_true(is_closed(0));
 		down();
 	}

@@ -9,13 +9,10 @@ send_file(const char *in, const char *fmt)
 	struct io_sock *s = client(), *b;
 	char *head = g_strdup_printf(fmt, dir);
 
-	say(s, in);
-	b = app();
-	take(b, SIZE_MAX);
+	b = asked(s, in);
 	app_ends(b, head);
 	g_free(head);
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
+	settle(s);
 	return (s);
 }
 
@@ -93,10 +90,7 @@ UP_TEST("/send-file/after-body", APP)
 	s = send_file(POST("3") "abc", "X-Sendfile: %s/a\r\n\r\n");
 	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
 	heard_statuses(s, "200");
-	say(s, GET("/b"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	asks(s, GET("/b"), "200");
 }
 
 /* As many headers as the application likes; more than fit in one piece of memory. */
@@ -165,8 +159,7 @@ UP_TEST("/send-file/refused, under an error handler", STREAMED "server.error-han
 		g_assert_true(heard_has(b, "hello"));
 		sim_sent_clear(io, b);
 		app_ends(b, "\r\nthanks");
-		while (disk() + take(s, SIZE_MAX) != 0)
-			;
+		settle(s);
 		g_assert_true(heard_has(s, "thanks"));
 		leave(s, 0);
 	}

@@ -34,6 +34,13 @@ app(void)
 	return (b);
 }
 
+static struct io_sock *
+asked(struct io_sock *s, const char *in)
+{
+	say(s, in);
+	return (app());
+}
+
 /* What the application received after the head of the request. */
 static size_t
 app_got(struct io_sock *b)
@@ -45,24 +52,10 @@ app_got(struct io_sock *b)
 	return (t.n - (size_t)(end + 4 - t.p));
 }
 
-/* The client leaves, or is reset. */
-static void
-hangs_up(struct io_sock *s)
-{
-	struct io_op *op = sim_find(io, SIM_HANGUP, s);
-
-	g_assert_nonnull(op);
-	sim_finish(io, op, 0);
-	sim_run(io);
-}
-
 UP_TEST("/streams/an application without room stops the client", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("200000"));
 
-	s = client();
-	say(s, POST("200000"));
-	b = app();
 	say_n(s, much, 65536); /* on its way */
 	say_n(s, much, 65536); /* waits for that */
 	g_assert_false(listens(s));
@@ -76,18 +69,14 @@ UP_TEST("/streams/an application without room stops the client", CONFIG)
 	g_assert_cmpuint(app_got(b), ==, 200000);
 	g_assert_nonnull(sim_find(io, SIM_HANGUP, s));
 	say(b, OK("2") "ok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	takes(s, "200");
 	g_assert_true(listens(s));
 }
 
 UP_TEST("/streams/a client leaves while its body is paused", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("200000"));
 
-	s = client();
-	say(s, POST("200000"));
-	b = app();
 	say_n(s, much, 65536);
 	say_n(s, much, 65536);
 	hangs_up(s);
@@ -95,8 +84,7 @@ UP_TEST("/streams/a client leaves while its body is paused", CONFIG)
 	g_assert_null(sim_find(io, IO_RECV, b)); /* the application's socket is closed, too */
 	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
 	s = client();
-	say(s, POST("10") "first");
-	b = app();
+	b = asked(s, POST("10") "first");
 	leave(s, 0); /* the end of its stream in the middle of the body */
 	g_assert_true(is_closed(1));
 	g_assert_null(sim_find(io, IO_RECV, b));
@@ -105,24 +93,17 @@ UP_TEST("/streams/a client leaves while its body is paused", CONFIG)
 /* The reply is complete first: the rest is dropped beside it and after it. */
 UP_TEST("/streams/the reply is complete first", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("100000"));
 
-	s = client();
-	say(s, POST("100000"));
-	b = app();
 	say(b, OK("5") "early");
 	say_n(s, much, 50000); /* the reply is not sent yet */
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "early"));
 	heard_statuses(s, "200");
 	say_n(s, much, 49999);
-	say(s, "x" GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
+	asks(s, "x" GET("/none"), "404");
 	g_assert_cmpuint(w->nconns, ==, 1);
-	say(s, POST("2000000"));
-	b = app();
+	b = asked(s, POST("2000000"));
 	say(b, OK("5") "early");
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close"));
@@ -134,12 +115,9 @@ UP_TEST("/streams/the reply is complete first", CONFIG)
 /* A client that sends on without reading is not read for ever. */
 UP_TEST("/streams/the rest is dropped in bounds", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("9000000"));
 	unsigned n;
 
-	s = client();
-	say(s, POST("9000000"));
-	b = app();
 	say(b, OK("5") "early");
 	for (n = 0; n < 40 && listens(s); n++)
 		say_n(s, much, 65536);
@@ -148,8 +126,7 @@ UP_TEST("/streams/the rest is dropped in bounds", CONFIG)
 	g_assert_true(heard_has(s, "early"));
 	g_assert_true(listens(s)); /* lingers */
 	s = client();
-	say(s, POST("100000"));
-	b = app();
+	b = asked(s, POST("100000"));
 	say(b, OK("5") "early");
 	leave(s, 0); /* its body will never be complete, but it may read */
 	g_assert_false(listens(s));
@@ -160,18 +137,13 @@ UP_TEST("/streams/the rest is dropped in bounds", CONFIG)
 
 UP_TEST("/streams/a client that is too slow", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("100000") "begun");
 
-	s = client();
-	say(s, POST("100000") "begun");
-	b = app();
 	sim_advance_ms(io, 6000);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "408");
+	takes(s, "408");
 	g_assert_null(sim_find(io, IO_RECV, b));
 	s = client();
-	say(s, POST("100000") "begun");
-	b = app();
+	b = asked(s, POST("100000") "begun");
 	say(b, OK("5") "ea");
 	take(s, SIZE_MAX);
 	sim_advance_ms(io, 6000); /* another head would be a second reply */
@@ -183,12 +155,9 @@ UP_TEST("/streams/a client that is too slow", CONFIG)
 /* A file answers, and the body was not read. */
 UP_TEST("/streams/a file answers before the body", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, POST("150000"));
 	char *reply;
 
-	s = client();
-	say(s, POST("150000"));
-	b = app();
 	say_n(s, much, 65536);
 	say_n(s, much, 65536); /* paused: the application has no room */
 	reply = g_strdup_printf("HTTP/1.1 200 OK\r\nX-Sendfile: %s/a\r\n\r\n", dir);
@@ -199,21 +168,15 @@ UP_TEST("/streams/a file answers before the body", CONFIG)
 	g_assert_true(heard_has(s, "AAAA"));
 	sim_sent_clear(io, s);
 	say_n(s, much, 150000 - 131072);
-	say(s, GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
+	asks(s, GET("/none"), "404");
 }
 
 /* A 1xx that is still on its way when the reply comes. */
 UP_TEST("/streams/a 1xx that is sent slowly", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/up"));
 	char *reply;
 
-	s = client();
-	say(s, GET("/up"));
-	b = app();
 	reply = g_strdup_printf("HTTP/1.1 103 x\r\nLink: y\r\n\r\nHTTP/1.1 200 OK\r\nX-Sendfile: "
 				"%s/a\r\nContent-Length: 0\r\n\r\n",
 	    dir);
@@ -224,8 +187,7 @@ UP_TEST("/streams/a 1xx that is sent slowly", CONFIG)
 	g_assert_true(heard_has(s, "AAAA"));
 	heard_statuses(s, "103 200");
 	g_assert_true(listens(s));
-	say(s, GET("/up"));
-	b = app();
+	b = asked(s, GET("/up"));
 	say(b, "HTTP/1.1 103 x\r\nLink: y\r\n\r\n");
 	take(s, SIZE_MAX);
 	hangs_up(s); /* watched again after the 1xx */
@@ -239,9 +201,8 @@ UP_TEST("/streams/a 1xx that is sent slowly", CONFIG)
 UP_TEST("/streams/a malformed body under an error handler",
     CONFIG "server.error-handler = \"/a\"\n")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, CHUNKED "ZZ\r\n");
 	disk();
 	take(s, SIZE_MAX);
@@ -251,13 +212,9 @@ UP_TEST("/streams/a malformed body under an error handler",
 	s = client();
 	say(s, CHUNKED);
 	say(s, "ZZ\r\n"); /* the error page is hot, and the handler has started */
-	take(s, SIZE_MAX);
-	heard_statuses(s, "400");
+	takes(s, "400");
 	s = client();
-	say(s, GET("/b") CHUNKED "ZZ\r\n" GET("/b"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200 400");
+	asks(s, GET("/b") CHUNKED "ZZ\r\n" GET("/b"), "200 400");
 	g_assert_cmpuint(w->base.counters->events.connection_bugs, ==, 0);
 }
 
@@ -265,41 +222,28 @@ UP_TEST("/streams/a malformed body under an error handler",
  * request. */
 UP_TEST("/streams/a body after a cold file", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b;
 
-	s = client();
-	say(s, GET("/a") POST("5") "hello");
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
+	asks(s, GET("/a") POST("5") "hello", "200");
 	b = app();
 	g_assert_cmpuint(app_got(b), ==, 5);
 	sim_sent_clear(io, b);
 	say(b, OK("2") "ok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
-	say(s, GET("/b") CHUNKED "5\r\nhello\r\n");
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200");
-	say(s, "0\r\n\r\n" GET("/c"));
-	b = app();
+	takes(s, "200");
+	asks(s, GET("/b") CHUNKED "5\r\nhello\r\n", "200");
+	b = asked(s, "0\r\n\r\n" GET("/c"));
 	g_assert_cmpuint(app_got(b), ==, 15);
 	say(b, OK("2") "ok");
-	while (take(s, SIZE_MAX) + disk() != 0)
-		;
+	settle(s);
 	heard_statuses(s, "200 200");
 }
 
 /* Likewise after a reply that comes late: that of an application, and a file that it names. */
 UP_TEST("/streams/a body behind an application", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/up") POST("5") "hello");
 	char *reply;
 
-	s = client();
-	say(s, GET("/up") POST("5") "hello");
-	b = app();
 	reply = g_strdup_printf("HTTP/1.1 200 OK\r\nX-Sendfile: %s/a\r\nContent-Length: 0\r\n\r\n",
 	    dir);
 	say(b, reply);
@@ -311,18 +255,14 @@ UP_TEST("/streams/a body behind an application", CONFIG)
 	b = app();
 	g_assert_cmpuint(app_got(b), ==, 5);
 	say(b, OK("2") "ok");
-	take(s, SIZE_MAX);
-	heard_statuses(s, "200 200");
+	takes(s, "200 200");
 }
 
 /* A reply that breaks off costs nothing that was sent before it. */
 UP_TEST("/streams/a broken reply lingers", CONFIG)
 {
-	struct io_sock *s, *b;
+	struct io_sock *s = client(), *b = asked(s, GET("/up") GET("/a"));
 
-	s = client();
-	say(s, GET("/up") GET("/a"));
-	b = app();
 	say(b, OK("10") "part");
 	leave(b, 0);
 	take(s, SIZE_MAX);
@@ -341,8 +281,7 @@ tunnel(struct io_sock **s)
 	struct io_sock *b;
 
 	*s = client();
-	say(*s, UPGRADE "first");
-	b = app();
+	b = asked(*s, UPGRADE "first");
 	g_assert_cmpuint(app_got(b), ==, 0); /* not before the switch */
 	say(b, SWITCHED "second");
 	take(*s, SIZE_MAX);
@@ -442,19 +381,16 @@ TEST("/tunnel/the application does not switch")
 	w->base.conf.tunnels = all;
 	for (n = 0; n < 2; n++) {
 		s = client();
-		say(s, UPGRADE);
-		b = app();
+		b = asked(s, UPGRADE);
 		sim_sent_clear(io, b);
 		say(b, OK("2") "ok");
-		take(s, SIZE_MAX);
-		heard_statuses(s, "200");
+		takes(s, "200");
 		g_assert_true(listens(s));
 	}
 	tunnel(&s);
 	s = client();
 	say(s, UPGRADE);
-	take(s, SIZE_MAX);
-	heard_statuses(s, "429");
+	takes(s, "429");
 	down();
 	clients_free(all); /* asserts that nobody is counted any more */
 }

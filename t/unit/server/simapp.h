@@ -33,6 +33,18 @@ app(void)
 	return (s);
 }
 
+/* The client asks; the application has read all of it. */
+static G_GNUC_UNUSED struct io_sock *
+asked(struct io_sock *s, const char *in)
+{
+	struct io_sock *b;
+
+	say(s, in);
+	b = app();
+	take(b, SIZE_MAX);
+	return (b);
+}
+
 static void G_GNUC_UNUSED
 app_flush(struct io_sock *b)
 {

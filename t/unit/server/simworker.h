@@ -189,14 +189,35 @@ say(struct io_sock *s, const char *bytes)
 	say_n(s, bytes, strlen(bytes));
 }
 
+/* An op of this kind and socket ends. */
+static void G_GNUC_UNUSED
+finish(int kind, struct io_sock *s, int res)
+{
+	struct io_op *op = sim_find(io, kind, s);
+
+	g_assert_nonnull(op);
+	sim_finish(io, op, res);
+	sim_run(io);
+}
+
 /* res: 0 the end of its stream, -errno */
 static void G_GNUC_UNUSED
 leave(struct io_sock *s, int res)
 {
-	struct io_op *op = sim_find(io, IO_RECV, s);
+	finish(IO_RECV, s, res);
+}
 
-	g_assert_nonnull(op);
-	sim_finish(io, op, res);
+/* A client that is only watched leaves, or is reset. */
+static void G_GNUC_UNUSED
+hangs_up(struct io_sock *s)
+{
+	finish(SIM_HANGUP, s, 0);
+}
+
+static void G_GNUC_UNUSED
+stop_last(void)
+{
+	conn_stop(last_conn());
 	sim_run(io);
 }
 
@@ -243,6 +264,14 @@ heard_statuses(struct io_sock *s, const char *want)
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
 	sim_sent_clear(io, s);
+}
+
+/* It takes all that is sent to it: replies with these statuses. */
+static void G_GNUC_UNUSED
+takes(struct io_sock *s, const char *statuses)
+{
+	take(s, SIZE_MAX);
+	heard_statuses(s, statuses);
 }
 
 static bool G_GNUC_UNUSED
@@ -398,6 +427,23 @@ disk(void)
 		sim_run(io);
 	}
 	return (n);
+}
+
+/* The disk answers and the client takes, until nothing is left. */
+static void G_GNUC_UNUSED
+settle(struct io_sock *s)
+{
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+}
+
+/* The client asks, the disk answers, and the client takes replies with these statuses. */
+static void G_GNUC_UNUSED
+asks(struct io_sock *s, const char *in, const char *statuses)
+{
+	say(s, in);
+	disk();
+	takes(s, statuses);
 }
 
 #endif

@@ -97,9 +97,8 @@ stage_count(enum stage stage)
 
 UP_TEST("/status/stages-of-cold-requests", "")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	s = client();
 	say(s, GET("/a"));
 	disk();
 	take(s, SIZE_MAX);
