@@ -56,18 +56,13 @@ UP_TEST("/hold/in-demand", &forgets)
 	g_assert_true(is_known("asked"));
 }
 
-TEST("/hold/never")
+TEST_IN("/hold/never", (lim = forgets, lim.forget_ms = lim.idle_ms = 0, up(&lim)), down())
 {
-	struct file_limits lim = forgets;
-
-	lim.forget_ms = lim.idle_ms = 0;
-	up(&lim);
 	know("small", "bytes");
 	know_large("large");
 	g_assert_false(io_busy(io));
 	sim_advance_ms(io, 1000000);
 	g_assert_cmpuint(file_cache_entries(cache), ==, 2);
-	down();
 }
 
 /* A burst is dropped in several rounds, so other requests do not wait for all of it. */

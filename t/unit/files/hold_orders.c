@@ -3,14 +3,11 @@
 
 /* ---------------------------------------------------------------- bounds */
 
-TEST("/hold/bound/entries")
+LIMITS_TEST("/hold/bound/entries", lim.entries = 10)
 {
-	struct file_limits lim = usual;
 	char name[16];
 	int i;
 
-	lim.entries = 10;
-	up(&lim);
 	for (i = 0; i < 25; i++) {
 		g_snprintf(name, sizeof(name), "f%d", i);
 		if (i % 2 == 0)
@@ -24,7 +21,6 @@ TEST("/hold/bound/entries")
 	g_assert_true(is_known("f15"));
 	g_assert_true(is_known("f24"));
 	g_assert_cmpuint(counters.stat_evicted, ==, 15);
-	down();
 }
 
 static void
@@ -48,13 +44,8 @@ assert_returned(unsigned n)
 }
 
 /* Only names that a larger cache would have had count as a sign that it is too small. */
-TEST("/hold/bound/returned")
+LIMITS_TEST("/hold/bound/returned", lim.entries = 10, lim.forget_ms = 80000)
 {
-	struct file_limits lim = usual;
-
-	lim.entries = 10;
-	lim.forget_ms = 80000;
-	up(&lim);
 	know_files(0, 15); /* as a crawler does: each once */
 	g_assert_cmpuint(counters.stat_evicted, ==, 5);
 	g_assert_cmpuint(counters.stat_returned, ==, 0);
@@ -66,19 +57,15 @@ TEST("/hold/bound/returned")
 	sim_advance_ms(io, 3000);
 	know_files(7, 10); /* by now they would be forgotten anyway */
 	assert_returned(7);
-	down();
 }
 
 /* Absent names are nobody's loss; without a bound on the time every dropped file counts. */
-TEST("/hold/bound/returned-absent")
+LIMITS_TEST("/hold/bound/returned-absent", lim.entries = 4)
 {
-	struct file_limits lim = usual;
 	struct look l;
 	char name[16];
 	int i, k;
 
-	lim.entries = 4;
-	up(&lim);
 	for (k = 0; k < 2; k++)
 		for (i = 0; i < 50; i++) {
 			g_snprintf(name, sizeof(name), "no%d", i);
@@ -92,24 +79,18 @@ TEST("/hold/bound/returned-absent")
 	sim_advance_ms(io, 1000000);
 	know_files(0, 1);
 	g_assert_cmpuint(counters.stat_returned, ==, 1);
-	down();
 }
 
-TEST("/hold/bound/none-are-kept")
+LIMITS_TEST("/hold/bound/none-are-kept", lim.entries = lim.fds = 0, lim.bytes = 0)
 {
-	struct file_limits lim = usual;
 	struct look l;
 
-	lim.entries = lim.fds = 0;
-	lim.bytes = 0;
-	up(&lim);
 	ask(&l, "file");
 	open_says(3, 1000, 0);
 	read_says("abc");
 	g_assert_cmpmem(l.e->bytes, l.e->size, "abc", 3); /* each request has it */
 	put(&l);
 	g_assert_cmpuint(file_cache_entries(cache), ==, 0);
-	down();
 }
 
 /* A reload ends a generation's cache: that is not a sign of a cache that is too small. */
@@ -122,13 +103,10 @@ UP_TEST("/hold/bound/shrink", &usual)
 	g_assert_cmpuint(counters.stat_evicted, ==, 0);
 }
 
-TEST("/hold/bound/bytes")
+LIMITS_TEST("/hold/bound/bytes", lim.bytes = 10)
 {
-	struct file_limits lim = usual;
 	struct look held;
 
-	lim.bytes = 10;
-	up(&lim);
 	know_large("large");
 	ask(&held, "1");
 	open_says(4, 1000, 0);
@@ -144,17 +122,13 @@ TEST("/hold/bound/bytes")
 	put(&held);
 	know("5", "5");
 	g_assert_false(is_known("2"));
-	down();
 }
 
-TEST("/hold/bound/descriptors")
+LIMITS_TEST("/hold/bound/descriptors", lim.fds = 3)
 {
-	struct file_limits lim = usual;
 	char name[16];
 	int i;
 
-	lim.fds = 3;
-	up(&lim);
 	know("small", "bytes");
 	for (i = 0; i < 10; i++) {
 		g_snprintf(name, sizeof(name), "large%d", i);
@@ -165,7 +139,6 @@ TEST("/hold/bound/descriptors")
 	g_assert_true(is_known("small")); /* a walk through large files costs it nothing */
 	for (i = 0; i < 10; i++)
 		g_assert_cmpuint(sim_closed(io, FIRST_FD + 1 + i), ==, i < 7);
-	down();
 }
 
 UP_TEST("/hold/bound/absences-apart", &usual)
@@ -187,13 +160,10 @@ UP_TEST("/hold/bound/absences-apart", &usual)
 	g_assert_false(is_known("no0"));
 }
 
-TEST("/hold/bound/longest-unused-goes")
+LIMITS_TEST("/hold/bound/longest-unused-goes", lim.entries = 2)
 {
-	struct file_limits lim = usual;
 	struct look l;
 
-	lim.entries = 2;
-	up(&lim);
 	know("hot", "x");
 	know("once", "y");
 	sim_advance_ms(io, 600);
@@ -203,7 +173,6 @@ TEST("/hold/bound/longest-unused-goes")
 	know("new", "z");
 	g_assert_true(is_known("hot"));
 	g_assert_false(is_known("once"));
-	down();
 }
 
 UP_TEST("/hold/shortage-sheds-descriptors", &usual)

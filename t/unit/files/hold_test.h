@@ -49,12 +49,12 @@ static const struct file_limits usual = {
 };
 
 static void
-up(const struct file_limits *lim)
+up(const struct file_limits *limits)
 {
 	io = sim_new();
 	counters = (struct counters){ 0 };
 	opened = 0;
-	cache = file_cache_new(io, &counters, lim);
+	cache = file_cache_new(io, &counters, limits);
 	g_assert_nonnull(cache);
 }
 
@@ -75,6 +75,11 @@ down(void)
 	all_closed_once();
 	io_free(io);
 }
+
+static struct file_limits lim G_GNUC_UNUSED;
+
+/* LIMITS_TEST("/path", lim.entries = 3) { ... }: with the usual limits but these. */
+#define LIMITS_TEST(path, ...) TEST_IN(path, (lim = usual, __VA_ARGS__, up(&lim)), down())
 
 /* ---------------------------------------------------------------- look-ups */
 

@@ -37,13 +37,11 @@ static struct config *
 load_file(struct files *f, const char *name)
 {
 	char *path = g_build_filename(f->dir, name, NULL);
-	struct config *c;
 
-	buf_free(&err);
-	buf_free(&warn);
-	c = config_load(path, NULL, &err, &warn);
+	forget();
+	loaded = config_load(path, NULL, &err, &warn);
 	g_free(path);
-	return (c);
+	return (loaded);
 }
 
 static void
@@ -77,7 +75,6 @@ includes(struct files *f, gconstpointer data)
 	g_assert_cmpstr(config_global(c)->index_names.v[1].p, ==, "2");
 	g_assert_null(config_global(c)->server_name);
 	g_assert_cmpuint(config_global(c)->port, ==, 99);
-	config_free(c);
 }
 
 static void
@@ -134,7 +131,6 @@ includes_limit(struct files *f, gconstpointer data)
 	put_chain(f, 16);
 	c = load_file(f, "main.conf");
 	g_assert_nonnull(c);
-	config_free(c);
 	put_chain(f, 17);
 	refused(f, "16.conf:1:9: more than 16 files include each other");
 }
@@ -149,7 +145,6 @@ commands(struct files *f, gconstpointer data)
 	c = load_file(f, "main.conf");
 	g_assert_nonnull(c);
 	g_assert_cmpuint(config_global(c)->port, ==, 4321);
-	config_free(c);
 	put(f, "main.conf", ROOT "include_shell \"exit 3\"");
 	refused(f, "main.conf:2:15: the command `exit 3` failed with status 3");
 	put(f, "main.conf", ROOT "include_shell \"yes\"");
@@ -170,7 +165,6 @@ listens(const char *text, const char *want)
 		g_string_append_printf(got, "%s%s", i > 0 ? " " : "", a);
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
-	config_free(c);
 }
 
 TEST("/config/addresses")
@@ -198,10 +192,6 @@ TEST("/config/addresses")
 int
 main(int argc, char **argv)
 {
-	int rc;
-
-	buf_init(&err, 0);
-	buf_init(&warn, 0);
 	g_test_init(&argc, &argv, NULL);
 	g_test_add("/config/includes", struct files, NULL, files_make, includes, files_remove);
 	g_test_add("/config/includes-that-fail", struct files, NULL, files_make, includes_that_fail,
@@ -209,8 +199,5 @@ main(int argc, char **argv)
 	g_test_add("/config/includes-limit", struct files, NULL, files_make, includes_limit,
 	    files_remove);
 	g_test_add("/config/commands", struct files, NULL, files_make, commands, files_remove);
-	rc = tests_run();
-	buf_free(&err);
-	buf_free(&warn);
-	return (rc);
+	return (tests_run());
 }

@@ -2,12 +2,11 @@
  * one. */
 #include "t/unit/server/config_view_test.h"
 
-TEST("/config-view/each-set-is-built-once")
+SITE_TEST("/config-view/each-set-is-built-once")
 {
 	struct site *s = site(
 	    ROOT "$HTTP[\"host\"] != \"\" {\n $HTTP[\"url\"] =^ \"/a\" { server.name = \"a\" }\n}\n"
 		 "$HTTP[\"url\"] =$ \".html\" { server.tag = \"h\" }\n");
-	struct conf_input in = request();
 	const struct conf *html = conf_view_match(s->view, &in), *a;
 
 	in.url = TEXT("/a");
@@ -20,30 +19,26 @@ TEST("/config-view/each-set-is-built-once")
 	in.host = TEXT("");
 	g_assert_true(conf_view_match(s->view, &in) == html);
 	g_assert_cmpint(s->derived, ==, 2);
-	site_free(s);
 }
 
-TEST("/config-view/without-conditions-there-is-one")
+SITE_TEST("/config-view/without-conditions-there-is-one")
 {
 	struct site *s = site(ROOT);
-	struct conf_input in = { 0 }, more = request();
+	struct conf_input none = { 0 };
 
-	g_assert_true(conf_view_match(s->view, &in) == conf_view_match(s->view, &more));
+	g_assert_true(conf_view_match(s->view, &none) == conf_view_match(s->view, &in));
 	g_assert_cmpint(s->derived, ==, 1);
-	site_free(s);
 }
 
-TEST("/config-view/a-failed-derive-is-null-and-tried-again")
+SITE_TEST("/config-view/a-failed-derive-is-null-and-tried-again")
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/f\" { server.name = \"fails\" }");
-	struct conf_input in = request();
 
 	in.url = TEXT("/f");
 	g_assert_null(conf_view_match(s->view, &in));
 	g_assert_null(conf_view_match(s->view, &in));
 	in.url = TEXT("/");
 	g_assert_nonnull(conf_view_match(s->view, &in));
-	site_free(s);
 }
 
 static struct site *
@@ -64,8 +59,7 @@ site_of_letters(unsigned n)
 static const struct conf *
 match_letters(struct site *s, unsigned bits)
 {
-	struct conf_input in = request();
-	char url[17] = { 0 };
+	static char url[17];
 	unsigned b;
 
 	for (b = 0; b < 16; b++)
@@ -75,7 +69,7 @@ match_letters(struct site *s, unsigned bits)
 }
 
 /* Sixteen independent conditions, all of whose sets a client tries. */
-TEST("/config-view/sets-make-room-for-others")
+SITE_TEST("/config-view/sets-make-room-for-others")
 {
 	struct site *s = site_of_letters(16);
 	const struct conf *first = match_letters(s, 0), *used = match_letters(s, 1);
@@ -95,5 +89,4 @@ TEST("/config-view/sets-make-room-for-others")
 	g_assert_cmpint(s->derived, ==, built + 1);
 	conf_release(s->view, first);
 	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX);
-	site_free(s);
 }

@@ -11,14 +11,29 @@
 
 #define ROOT "server.document-root = \"/srv\"\n"
 
-static struct buf err, warn; /* of the load before */
+static struct buf err, warn;  /* of the load before */
+static struct config *loaded; /* by it; the next load frees it */
+
+static void
+forget(void)
+{
+	buf_free(&err);
+	buf_free(&warn);
+	config_free(loaded);
+	loaded = NULL;
+}
 
 static G_GNUC_UNUSED struct config *
 load(const char *text)
 {
-	buf_free(&err);
-	buf_free(&warn);
-	return (config_load_text("t.conf", text_of(text), false, &err, &warn));
+	forget();
+	return (loaded = config_load_text("t.conf", text_of(text), false, &err, &warn));
+}
+
+void
+tests_end(void)
+{
+	forget();
 }
 
 static const char *
@@ -80,7 +95,6 @@ value_is(const char *expr, const char *want)
 	g_assert_cmpstr(got, ==, want);
 	g_free(got);
 	g_free(text);
-	config_free(c);
 }
 
 #endif

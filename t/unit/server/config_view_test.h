@@ -15,6 +15,9 @@ struct site {
 	int derived, undone;
 };
 
+static struct site *made;
+static struct conf_input in; /* the request of a test */
+
 static int G_GNUC_UNUSED
 derive(struct conf *c, void *arg)
 {
@@ -51,16 +54,21 @@ site(const char *text)
 	s->view = conf_view_new(s->cfg, derive, undo, s);
 	buf_free(&err);
 	buf_free(&warn);
+	made = s;
 	return (s);
 }
 
+/* The site made last, if it is still there. */
 static void G_GNUC_UNUSED
-site_free(struct site *s)
+site_free(void)
 {
-	conf_view_free(s->view);
-	g_assert_cmpint(s->derived, ==, s->undone);
-	config_free(s->cfg);
-	g_free(s);
+	if (made == NULL)
+		return;
+	conf_view_free(made->view);
+	g_assert_cmpint(made->derived, ==, made->undone);
+	config_free(made->cfg);
+	g_free(made);
+	made = NULL;
 }
 
 /* A request of which everything is known and nothing is special. */
@@ -84,24 +92,27 @@ request(void)
 }
 
 static const char *
-name_for(struct site *s, const struct conf_input *in)
+name_for(struct site *s)
 {
-	const struct conf *c = conf_view_match(s->view, in);
+	const struct conf *c = conf_view_match(s->view, &in);
 
 	g_assert_nonnull(c);
 	return (c->server_name);
 }
 
 static bool G_GNUC_UNUSED
-cond_holds(const char *cond, const struct conf_input *in)
+cond_holds(const char *cond)
 {
 	char *text = g_strdup_printf(ROOT "%s { server.name = \"yes\" }\n", cond);
 	struct site *s = site(text);
-	bool yes = strcmp(name_for(s, in), "yes") == 0;
+	bool yes = strcmp(name_for(s), "yes") == 0;
 
-	site_free(s);
+	site_free();
 	g_free(text);
 	return (yes);
 }
+
+/* A test may make one site, and ask it about in, which is request() at first. */
+#define SITE_TEST(path) TEST_IN(path, in = request(), site_free())
 
 #endif

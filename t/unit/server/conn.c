@@ -135,12 +135,12 @@ warm(const char *lines)
 	counters_now = w->base.counters->events;
 }
 
-TEST("/conn/batch/is-one-send")
-{
-	struct io_sock *s;
+#define WARM_TEST(path) TEST_IN(path, warm(""), down())
 
-	warm("");
-	s = client();
+WARM_TEST("/conn/batch/is-one-send")
+{
+	struct io_sock *s = client();
+
 	say(s, GET("/a") GET("/none-before") GET("/a"));
 	take(s, SIZE_MAX);
 	disk();
@@ -153,19 +153,16 @@ TEST("/conn/batch/is-one-send")
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
 	heard_statuses(s, "200 200 404 200 200 200 200");
 	g_assert_true(listens(s));
-	down();
 }
 
 /* Sixty-four kilobytes are enough for one send; the rest of the batch follows. */
-TEST("/conn/batch/is-bounded")
+WARM_TEST("/conn/batch/is-bounded")
 {
 	GString *many = g_string_new(NULL);
-	struct io_sock *s;
+	struct io_sock *s = client();
 	unsigned i, sends, replies = 0;
 	struct text t;
 
-	warm("");
-	s = client();
 	for (i = 0; i < 1000; i++)
 		g_string_append(many, GET("/a"));
 	say_n(s, many->str, many->len);
@@ -179,7 +176,6 @@ TEST("/conn/batch/is-bounded")
 	g_assert_cmpuint(w->base.counters->events.replies - counters_now.replies, ==, 1000);
 	g_assert_cmpuint(w->base.counters->events.stat_misses - counters_now.stat_misses, ==, 0);
 	g_string_free(many, TRUE);
-	down();
 }
 
 /* The largest reply in pieces finds room after any batch. */
@@ -216,12 +212,10 @@ TEST("/conn/batch/then-many-ranges")
 	g_string_free(in, TRUE);
 }
 
-TEST("/conn/batch/hot-before-cold")
+WARM_TEST("/conn/batch/hot-before-cold")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	warm("");
-	s = client();
 	say(s, GET("/a") GET("/b") GET("/dir/index.html") GET("/c"));
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1); /* those before it do not wait for it */
 	heard_statuses(s, "200 200");
@@ -230,15 +224,13 @@ TEST("/conn/batch/hot-before-cold")
 	disk();
 	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
 	heard_statuses(s, "200 200"); /* and those after come in its send */
-	down();
 }
 
 /* Two connections wait for one cold file; each has requests after it. */
-TEST("/conn/batch/two-wait-for-one")
+WARM_TEST("/conn/batch/two-wait-for-one")
 {
 	struct io_sock *a, *b;
 
-	warm("");
 	a = client();
 	b = client();
 	say(a, GET("/dir/index.html") GET("/a"));
@@ -252,7 +244,6 @@ TEST("/conn/batch/two-wait-for-one")
 	takes(b, "200");
 	disk();
 	takes(b, "404");
-	down();
 }
 
 /* ---------------------------------------------------------------- sending */
@@ -275,14 +266,12 @@ UP_TEST("/conn/send/short-counts", "")
 	g_string_free(want, TRUE);
 }
 
-TEST("/conn/send/large-file")
+WARM_TEST("/conn/send/large-file")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 	struct io_op *op;
 	uint64_t off = 0;
 
-	warm("");
-	s = client();
 	say(s, GET("/a") GET("/large") GET("/b"));
 	op = sim_find(io, IO_SEND, s);
 	g_assert_true(op->more);
@@ -295,15 +284,12 @@ TEST("/conn/send/large-file")
 	}
 	g_assert_cmpuint(off, ==, 1000000);
 	takes(s, "200");
-	down();
 }
 
-TEST("/conn/send/file-shrinks")
+WARM_TEST("/conn/send/file-shrinks")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	warm("");
-	s = client();
 	say(s, GET("/large") GET("/b"));
 	take(s, SIZE_MAX);
 	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 1000);
@@ -315,17 +301,14 @@ TEST("/conn/send/file-shrinks")
 	g_assert_true(is_closed(clients - 1));
 	g_assert_cmpuint(w->base.counters->events.file_shrunk, ==, 1);
 	g_assert_nonnull(strstr(logged->str, "ev=file.shrunk"));
-	down();
 }
 
 /* ---------------------------------------------------------------- what a reply says */
 
-TEST("/conn/reply/http-1.0")
+WARM_TEST("/conn/reply/http-1.0")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	warm("");
-	s = client();
 	say(s, "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: keep-alive\r\n"));
@@ -334,16 +317,13 @@ TEST("/conn/reply/http-1.0")
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close\r\n"));
 	g_assert_true(is_closed(1)); /* it said so: nothing to wait for */
-	down();
 }
 
-TEST("/conn/reply/head")
+WARM_TEST("/conn/reply/head")
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 	struct text t;
 
-	warm("");
-	s = client();
 	say(s, "HEAD /a HTTP/1.1\r\n" HOST "\r\n");
 	take(s, SIZE_MAX);
 	t = sim_sent(io, s);
@@ -354,15 +334,12 @@ TEST("/conn/reply/head")
 	take(s, SIZE_MAX);
 	g_assert_cmpuint(sim_count(io, IO_SEND_FILE), ==, 0);
 	g_assert_true(heard_has(s, "Content-Length: 1000000\r\n"));
-	down();
 }
 
-TEST("/conn/reply/keep-alive-limit")
+TEST_IN("/conn/reply/keep-alive-limit", warm("server.max-keep-alive-requests = 5"), down())
 {
-	struct io_sock *s;
+	struct io_sock *s = client();
 
-	warm("server.max-keep-alive-requests = 5");
-	s = client();
 	say(s, GET("/a") GET("/a") GET("/a") GET("/b"));
 	take(s, SIZE_MAX);
 	g_assert_false(heard_has(s, "Connection: close"));
@@ -373,7 +350,6 @@ TEST("/conn/reply/keep-alive-limit")
 	heard_statuses(s, "200"); /* the fifth is the last */
 	leave(s, 0);
 	g_assert_true(is_closed(1));
-	down();
 }
 
 /* A long path, then nonsense: the log gets the line of that, and nothing of what was before. */
