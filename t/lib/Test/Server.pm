@@ -10,9 +10,8 @@ package Test::Server;
 #     is $c->reply->{status}, 200, 'kept alive';
 #     ok $c->closed, 'and closed by the server';
 #
-# The listening socket is made here and inherited by the server, so there is no port to choose and
-# nothing to wait for. Two temporary directories go with it: `dir` (in the configuration: `@DIR@`), where
-# `write` puts files, and `run` (`@RUN@`) for the configuration, logs and sockets. `@PORT@` is the port.
+# This module makes the listening socket, and the server inherits it: no port to choose, nothing to wait for.
+# Two temporary directories go with it: `dir` (in the configuration: `@DIR@`), where `write` puts files, and `run` (`@RUN@`) for the configuration, logs and sockets. `@PORT@` is the port.
 # `server.errorlog`, `server.bind`, `server.port` and two workers are added unless the configuration names them.
 #
 # When the object goes, the server gets TERM, then KILL; it must exit with status 0 and must not have

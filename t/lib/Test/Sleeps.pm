@@ -8,7 +8,7 @@ package Test::Sleeps;
 #
 # Two ways. `trace` is exact: an instance of tracefs of its own records sched_switch and sched_waking, and the system calls of these threads. A sleep is the time
 # between the switch away from a thread and its wake-up: in state D, or in state S inside a system call that does not wait for events (FUSE waits in
-# state S). A thread that could run and had no processor does not sleep. `sampled` reads /proc/PID/task/TID/stat every 2 ms where there is no tracefs: it
+# state S). A thread that waits for a processor does not sleep. `sampled` reads /proc/PID/task/TID/stat every 2 ms where there is no tracefs: it
 # sees state D only.
 #
 # `stop` returns `how`, `slept_ms` (the longest sleep), `slept_in` (the system call, or "a page fault"), `slept_sum_ms`, `seconds` (of all threads together), `sleeps` (those of 1 ms and more), `call_ms`

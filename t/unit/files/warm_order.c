@@ -32,8 +32,6 @@ read_up(uint64_t before, uint64_t soon, uint64_t behind)
 	up();
 }
 
-#define READ_TEST(path, ...) TEST_IN(path, read_up(__VA_ARGS__), down())
-
 /* Asks for a file of this many windows, on this device, and opens it. */
 static guint
 arrive_on(uint32_t device, uint32_t client, uint64_t windows)

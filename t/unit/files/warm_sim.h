@@ -61,4 +61,7 @@ finish(const char *tail, int64_t res)
 	sim_run(io);
 }
 
+/* READ_TEST("/path", parts) { ... }: files are read; the program has read_up(parts). */
+#define READ_TEST(path, ...) TEST_IN(path, read_up(__VA_ARGS__), down())
+
 #endif

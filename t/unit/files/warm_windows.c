@@ -51,8 +51,6 @@ read_up(uint64_t before, uint64_t behind)
 	up();
 }
 
-#define READ_TEST(path, ...) TEST_IN(path, read_up(__VA_ARGS__), down())
-
 READ_TEST("/warm/windows", 12 * WINDOW - 5, 0)
 {
 	struct asker a;

@@ -68,7 +68,8 @@ sub facts_list ($model) {
 	my @facts;
 	if ($model->{requests}) {
 		my $told = defined $model->{hot} ? sprintf ' (%s cold, %s hot)', map { count_text($_) } @$model{qw(cold hot)} : '';
-		push @facts, ['Requests', count_text($model->{requests}) . $told], ['Time', sprintf($model->{span} < 100 ? '%.4g s from %s' : '%.0f s from %s', $model->{span}, strftime('%Y-%m-%d %H:%M:%S UTC', gmtime $model->{first}))];
+		push @facts, ['Requests', count_text($model->{requests}) . $told],
+			['Time', sprintf($model->{span} < 100 ? '%.4g s from %s' : '%.0f s from %s', $model->{span}, strftime('%Y-%m-%d %H:%M:%S UTC', gmtime $model->{first}))];
 		push @facts, ['Over ' . duration($model->{'give-up-ms'}), sprintf '%s, where clients give up', count_text($model->{over}{all} // 0)];
 		push @facts, ['Cut', count_text($model->{cut}) . ', not sent to the end'] if $model->{cut};
 		push @facts, ['Rejected lines', count_text($model->{rejected})] if $model->{rejected};

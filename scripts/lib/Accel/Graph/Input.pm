@@ -73,8 +73,7 @@ sub lanes ($file, $first, $last) {
 		add_lane($bins{ int(($time - $first + AROUND_S) / $width) } //= {}, $lane, at => $time - $first, time => $time);
 	}
 	fail(EX_DATAERR, "$file: no line about the time of the log, " . join ' to ', map { scalar gmtime $_ } $first, $last) unless %bins;
-	return [map { my ($sums, $disks) = @{ $bins{$_} }{qw(sums disks)};
-		+{ means($sums), disks => { map { $_ => { mount => $disks->{$_}{mount}, means($disks->{$_}{sums}) } } keys %{ $disks // {} } } } } sort { $a <=> $b } keys %bins];
+	return [map { lane_means($bins{$_}) } sort { $a <=> $b } keys %bins];
 }
 
 # Returns a sub that returns the next line, however the file is cut into blocks.
@@ -111,6 +110,11 @@ sub add_lane ($bin, $lane, %when) {
 }
 
 sub means ($sums) { return map { $_ => $sums->{$_}[1] / $sums->{$_}[0] } keys %{ $sums // {} } }
+
+sub lane_means ($bin) {
+	my $disks = $bin->{disks} // {};
+	return { means($bin->{sums}), disks => { map { $_ => { mount => $disks->{$_}{mount}, means($disks->{$_}{sums}) } } keys %$disks } };
+}
 
 # ---------------------------------------------------------------- sweeps
 
