@@ -10,8 +10,6 @@
 #include "server/config/config.h"
 #include "server/request/client.h"
 #include "server/module/module.h"
-#include "server/reply/log.h"
-#include "server/reply/reply.h"
 #include "server/request/told.h"
 #include "server/request/id.h"
 #include "server/request/request.h"
@@ -28,7 +26,7 @@ struct line {
 	bool cut;
 	uint64_t end_ns, taken_ns; /* wall clock; duration.  0 if the format needs no time */
 	struct text absent;        /* stands for a value that is not there */
-	struct timing times;       /* if the format needs them */
+	const struct timing *times;
 };
 
 static void
@@ -66,8 +64,8 @@ put_request_field(struct line *l, struct text name)
 static void
 put_reply_field(struct line *l, struct text name)
 {
-	struct text rest = reply_head_sent(l->r), more = request_told(l->r)->log_fields, field,
-		    part;
+	const struct request_told *told = request_told(l->r);
+	struct text rest = told->reply_head, more = told->log_fields, field, part;
 	bool found = false;
 
 	(void)text_next(&rest, '\n', &field); /* the status line */
@@ -249,9 +247,9 @@ number_of(const struct line *l, const struct log_piece *p)
 	case LOG_PORT: return (conn_local_port(r));
 	case LOG_PEERPORT: return (conn_remote_port(r));
 	case LOG_TAKEN: return (l->taken_ns / (NS_PER_S / p->per));
-	case LOG_STAGE: return (timing_stage(&l->times, p->stage) / 1000);
+	case LOG_STAGE: return (timing_stage(l->times, p->stage) / 1000);
 	case LOG_IN: return (r->head.n + r->in.received);
-	default: return (reply_head_sent(r).n + r->body_bytes); /* LOG_OUT */
+	default: return (request_told(r)->reply_head.n + r->body_bytes); /* LOG_OUT */
 	}
 }
 
@@ -270,7 +268,8 @@ in_json(const struct request *r, const struct log_format *f)
 }
 
 void
-accesslog_format(struct buf *out, struct request *r, const struct log_format *f, bool cut)
+accesslog_format(struct buf *out, struct request *r, const struct log_format *f,
+    const struct timing *times, bool cut)
 {
 	static const struct http_request none;
 	struct line l = { .r = r,
@@ -278,6 +277,7 @@ accesslog_format(struct buf *out, struct request *r, const struct log_format *f,
 		.out = out,
 		.escape = in_json(r, f) ? log_format_json : log_format_escape,
 		.absent = f->json ? TEXT("") : TEXT("-"),
+		.times = times,
 		.cut = cut };
 	unsigned i;
 
@@ -285,8 +285,6 @@ accesslog_format(struct buf *out, struct request *r, const struct log_format *f,
 		l.end_ns = clock_wall_ns();
 		l.taken_ns = clock_between(r->started_ns, clock_mono_ns());
 	}
-	if (f->times)
-		reply_log_times(r, &l.times);
 	for (i = 0; i < f->n; i++) {
 		if (is_number(f->v[i].kind))
 			buf_u64(out, number_of(&l, &f->v[i]));

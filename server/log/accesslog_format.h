@@ -11,8 +11,10 @@
 struct buf;
 struct log_format;
 struct request;
+struct timing;
 
-/* cut: the reply did not reach the client whole */
-void accesslog_format(struct buf *out, struct request *, const struct log_format *, bool cut);
+/* times: read if the format has times.  cut: the reply did not reach the client whole */
+void accesslog_format(struct buf *out, struct request *, const struct log_format *,
+    const struct timing *times, bool cut);
 
 #endif

@@ -6,9 +6,9 @@
 #include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
-#include "server/reply/reply.h"
 
 /* ---- heads */
 
@@ -38,7 +38,7 @@ request_head(struct request *r)
 void
 debug_log_head(struct request *r)
 {
-	struct text rest = reply_head_sent(r), line, name;
+	struct text rest = request_told(r)->reply_head, line, name;
 
 	if (!r->conf->log_response_header || !text_next(&rest, '\n', &line))
 		return;

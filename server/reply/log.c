@@ -24,6 +24,7 @@
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
+#include "wire/log_format.h"
 
 bool
 reply_log_may_batch(const struct request *r)
@@ -92,22 +93,6 @@ is_left_out(const struct request *r)
 	return (true);
 }
 
-static void
-access_line(struct request *r, bool cut)
-{
-	const struct log_format *f = r->site->rules[RULES_log_format];
-	struct buf *line = empty_line(r);
-
-	if (is_left_out(r))
-		return;
-	if (f != NULL)
-		accesslog_format(line, r, f, cut);
-	else
-		combined_line(r, line);
-	if (!line->failed)
-		logfile_line(r->site->access, buf_as_text(line));
-}
-
 static uint64_t
 opened_ns(const struct request *r)
 {
@@ -138,10 +123,30 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 	};
 }
 
-void
-reply_log_times(struct request *r, struct timing *t)
+static void
+format_line(struct request *r, struct buf *line, const struct log_format *f, bool cut)
 {
-	timing_fill(t, r, clock_mono_ns());
+	struct timing t = { 0 };
+
+	if (f->times)
+		timing_fill(&t, r, clock_mono_ns());
+	accesslog_format(line, r, f, &t, cut);
+}
+
+static void
+access_line(struct request *r, bool cut)
+{
+	const struct log_format *f = r->site->rules[RULES_log_format];
+	struct buf *line = empty_line(r);
+
+	if (is_left_out(r))
+		return;
+	if (f != NULL)
+		format_line(r, line, f, cut);
+	else
+		combined_line(r, line);
+	if (!line->failed)
+		logfile_line(r->site->access, buf_as_text(line));
 }
 
 static bool
@@ -157,7 +162,7 @@ write_timing_line(struct request *r, bool cut)
 	struct timing t;
 	struct buf *line;
 
-	reply_log_times(r, &t);
+	timing_fill(&t, r, clock_mono_ns());
 	t.cut = cut;
 	t.id = conn_number(r);
 	t.path = request_path(r);

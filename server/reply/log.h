@@ -7,14 +7,12 @@
 #include <stdbool.h>
 
 struct request;
-struct timing;
 
 /* True if the reply may be sent together with others and logged before it is sent: it is in memory
  * and has no timing line. */
 bool reply_log_may_batch(const struct request *);
 bool reply_log_needs_head(const struct request *); /* reply_log() reads the request head */
 void reply_log(struct request *, bool batched);
-void reply_log_times(struct request *, struct timing *); /* its stages until now */
 void reply_log_cut(struct request *); /* access log and timing line: the reply broke off */
 /* True if err means that the client left or that the server cut the connection; false: the file
  * failed. */

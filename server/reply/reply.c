@@ -11,6 +11,7 @@
 #include "server/log/debug_log.h"
 #include "server/request/fault.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 #include "wire/http1/headers.h"
 #include "wire/http1/http_date.h"
 #include "server/module/error_handler.h"
@@ -63,15 +64,6 @@ reply_end_head(struct request *r, const struct reply_extra *x)
 	return (true);
 }
 
-/* The head of the reply, in the arena, if its site wants_head. */
-static REQUEST_SLOT(struct text, sent_head);
-
-struct text
-reply_head_sent(const struct request *r)
-{
-	return (*request_slot(r, sent_head));
-}
-
 void
 reply_keep_head(struct request *r, uint64_t mark)
 {
@@ -81,7 +73,7 @@ reply_keep_head(struct request *r, uint64_t mark)
 	if (p == NULL)
 		return; /* the log shows "-" */
 	body_peek(&r->body, mark, p, n);
-	*request_slot(r, sent_head) = (struct text){ p, n };
+	request_told(r)->reply_head = (struct text){ p, n };
 	if (r->site->debug)
 		debug_log_head(r);
 }

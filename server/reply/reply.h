@@ -79,7 +79,6 @@ bool reply_interim(struct request *, int status, struct text lines);
 bool reply_switch(struct request *, struct text protocol, struct text lines);
 /* What is after the first mark bytes of r->body is the head of the reply: keeps it for a log. */
 void reply_keep_head(struct request *, uint64_t mark);
-struct text reply_head_sent(const struct request *); /* .p NULL: not kept */
 /* Makes a page of an HTML body, which is copied.  False: no memory. */
 bool page_make(struct page *, int status, const char *type, struct text html);
 void page_free(struct page *);

@@ -1,5 +1,5 @@
-/* server/request/told.h -- what one handler or module says about a request, for its log lines and
- * for server/conn/overdue.c.
+/* server/request/told.h -- what one room says about a request, for its log lines and for
+ * server/conn/overdue.c.
  */
 #ifndef SERVER_REQUEST_TOLD_H
 #define SERVER_REQUEST_TOLD_H
@@ -16,8 +16,9 @@ struct request_told {
 	struct text backend; /* that was asked last; .p NULL: none; in the arena */
 	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
 	struct text log_fields;
-	bool over_rate;       /* refused by server/module/limits.c */
-	bool checks_password; /* a thread does, or the delay after a failure runs */
+	struct text reply_head; /* if its site wants_head; .p NULL: not kept; in the arena */
+	bool over_rate;         /* refused by server/module/limits.c */
+	bool checks_password;   /* a thread does, or the delay after a failure runs */
 };
 struct request_told *request_told(const struct request *);
 
