@@ -96,7 +96,7 @@ fits(const struct relay *rl, const struct proxy_reply *p)
 		return (!has_field(p, TEXT("content-encoding")));
 	if ((!status_fits(p->status) && p->status != 304) || type.n == 0)
 		return (false);
-	return (deflate_fits(&r->site->style.varies, type, p->content_length) &&
+	return (reply_varies_fits(&r->site->style.varies, type, p->content_length) &&
 		!has_field(p, TEXT("content-encoding")) && !has_field(p, TEXT("content-range")) &&
 		!forbids(p));
 }

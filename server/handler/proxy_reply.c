@@ -249,7 +249,8 @@ note_times(struct relay *rl)
 static bool
 is_intercepted(const struct request *r, int status)
 {
-	return (r->conf->error_intercept && status >= 400 && status != 401 && r->error_status == 0);
+	return (
+	    r->conf->error_intercept && status >= 400 && status != 401 && r->refused.status == 0);
 }
 
 static void

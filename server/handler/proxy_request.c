@@ -317,7 +317,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->scheme = conn_scheme(r);
 	q->docroot = root;
 	q->redirect_uri = redirect_uri(rl);
-	q->redirect_status = (unsigned)r->error_status;
+	q->redirect_status = (unsigned)r->refused.status;
 	q->path_info = path_info(rl, path);
 	q->path_is_split = is_split(r);
 	q->info_in_filename = r->conf->proxy_broken;

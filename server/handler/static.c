@@ -32,7 +32,7 @@ static enum handled refuse(struct request *, int status);
 static bool
 is_for_files(const struct request *r)
 {
-	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->error_status != 0);
+	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->refused.status != 0);
 }
 
 /* The request body may still be unread. */
@@ -226,7 +226,7 @@ static_link_excluded(struct request *r, const struct file_entry *e)
 static enum handled
 refuse(struct request *r, int status)
 {
-	if (r->extra != NULL && r->error_status == 0)
+	if (r->extra != NULL && r->refused.status == 0)
 		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed",
 		    LF_TEXT("url", r->http.target), LF_TEXT("path", r->lookup),
 		    LF_U64("status", status),

@@ -265,20 +265,6 @@ deflate_of(struct site *s)
 
 /* ---- a request */
 
-bool
-deflate_fits(const struct reply_varies *v, struct text type, int64_t length)
-{
-	size_t i;
-
-	if (v->n == 0 || (length >= 0 && ((uint64_t)length < v->min || (uint64_t)length > v->max)))
-		return (false);
-	for (i = 0; i < v->n; i++)
-		if (type.n >= v->types[i].n &&
-		    text_ieq((struct text){ type.p, v->types[i].n }, v->types[i]))
-			return (true);
-	return (false);
-}
-
 void
 deflate_accepts(const struct request *r, struct accept_encoding *a)
 {

@@ -46,15 +46,12 @@ struct deflate_wait { /* a request that waits for a compressed form */
 extern struct deflate_wait slot_deflate_wait;
 
 struct file_entry;
-struct reply_varies;
 struct request;
 struct site;
 struct reply_form; /* server/reply/reply.h */
 
 /* Settings of a site, from its values.  Never fails: they were checked at start. */
 void deflate_of(struct site *);
-/* True if a reply of this type and length (-1: unknown) depends on Accept-Encoding. */
-bool deflate_fits(const struct reply_varies *, struct text type, int64_t length);
 /* What the client takes. */
 void deflate_accepts(const struct request *, struct accept_encoding *);
 /* The machine has more to do than deflate.max-loadavg. */

@@ -544,7 +544,7 @@ deflate_file(struct request *r, struct file_entry *e)
 	if (v != NULL && v->state == FORM_READY && x == NULL)
 		return (send_form(r, e, v));
 	if ((v != NULL && v->state == FORM_NONE) ||
-	    !deflate_fits(&r->site->style.varies, reply_type(&r->site->style, e, x),
+	    !reply_varies_fits(&r->site->style.varies, reply_type(&r->site->style, e, x),
 		(int64_t)e->size))
 		return (FORMED_NOT);
 	if (v != NULL && v->state == FORM_READY)

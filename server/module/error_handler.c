@@ -88,9 +88,6 @@ const struct rules_kind rules_error_handler_404 = {
 
 /* ---- a refusal */
 
-/* By server.error-handler-404: method and body are the client's. */
-static REQUEST_SLOT(bool, keeps_client);
-
 bool
 error_handler_is_set(const struct request *r)
 {
@@ -152,7 +149,7 @@ error_handler_takes(struct request *r, int status)
 	struct route_change to;
 	bool keeps;
 
-	if (r->error_status != 0 || status < 400 || status == 401 || r->in.streamed != 0 ||
+	if (r->refused.status != 0 || status < 400 || status == 401 || r->in.streamed != 0 ||
 	    (r->in.streams && r->in.left != 0))
 		return (false);
 	t = handler_for(r, status, &keeps);
@@ -169,20 +166,11 @@ error_handler_takes(struct request *r, int status)
 		r->carried = NULL;
 	if (!keeps || body_is_gone(r))
 		drop_body(r);
-	r->error_status = status;
-	*request_slot(r, keeps_client) = keeps;
+	r->refused.status = status;
+	r->refused.missing = keeps;
 	r->extra = NULL;
 	r->proxied = false;
 	return (true);
-}
-
-int
-error_handler_status(const struct request *r, int status)
-{
-	if (r->error_status == 0 ||
-	    (*request_slot(r, keeps_client) && status != 403 && status != 404))
-		return (status);
-	return (r->error_status);
 }
 
 static bool

@@ -21,7 +21,5 @@ struct request;
 bool error_handler_takes(struct request *, int status);
 /* A request of another method than GET may reach a handler: look its file up first. */
 bool error_handler_is_set(const struct request *);
-/* The status of the page if no handler answers. */
-int error_handler_status(const struct request *, int status);
 
 #endif

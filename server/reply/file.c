@@ -19,7 +19,6 @@
 #include "wire/codec/control.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/media_type.h"
-#include "server/module/deflate.h"
 #include "server/module/module.h"
 #include "server/worker/base.h"
 #include "wire/http1/range.h"
@@ -45,6 +44,20 @@ reply_type(const struct reply_style *style, const struct file_entry *e, const st
 {
 	return (x != NULL && x->content_type.n != 0 ? x->content_type
 						    : mime_type(style->mime, e->lk.path));
+}
+
+bool
+reply_varies_fits(const struct reply_varies *v, struct text type, int64_t length)
+{
+	size_t i;
+
+	if (v->n == 0 || (length >= 0 && ((uint64_t)length < v->min || (uint64_t)length > v->max)))
+		return (false);
+	for (i = 0; i < v->n; i++)
+		if (type.n >= v->types[i].n &&
+		    text_ieq((struct text){ type.p, v->types[i].n }, v->types[i]))
+			return (true);
+	return (false);
 }
 
 /* Each form has a tag of its own: "TAG-gzip". */
@@ -96,7 +109,7 @@ facts_of(struct file_facts *f, const struct reply_style *style, const struct fil
 	}
 	f->type = reply_type(style, e, x);
 	f->varies = form != NULL || style->varies.all ||
-		    deflate_fits(&style->varies, f->type, (int64_t)e->size);
+		    reply_varies_fits(&style->varies, f->type, (int64_t)e->size);
 	if (x != NULL && x->charset.n != 0 && f->type.n <= TYPE_MAX)
 		f->type = (struct text){ f->type_buf,
 			media_type_charset(f->type_buf, f->type, x->charset) };

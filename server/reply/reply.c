@@ -14,7 +14,6 @@
 #include "server/request/told.h"
 #include "wire/http1/headers.h"
 #include "wire/http1/http_date.h"
-#include "server/module/error_handler.h"
 #include "server/module/module.h"
 #include "server/reply/page.h"
 #include "server/worker/base.h"
@@ -125,6 +124,15 @@ error_page(struct request *r, int status)
 	return (ok ? page : NULL);
 }
 
+/* That of the refusal, if its error handler has not answered. */
+static int
+page_status(const struct request *r, int status)
+{
+	bool replaced = !r->refused.missing || status == 403 || status == 404;
+
+	return (r->refused.status != 0 && replaced ? r->refused.status : status);
+}
+
 void
 reply_error_with(struct request *r, int status, struct text lines)
 {
@@ -133,7 +141,7 @@ reply_error_with(struct request *r, int status, struct text lines)
 	uint64_t mark = r->body.left;
 	char *start, *p;
 
-	r->status = status = error_handler_status(r, status);
+	r->status = status = page_status(r, status);
 	fault_own(r, status);
 	page = error_page(r, status);
 	if (page == NULL) {

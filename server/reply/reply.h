@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 struct reply_style;
+struct reply_varies; /* server/reply/style.h */
 struct page;
 struct file_entry;
 struct io_file;
@@ -54,6 +55,8 @@ bool reply_own_status(int status);
 /* The media type of the file, as the application or its name says. */
 struct text reply_type(const struct reply_style *, const struct file_entry *,
     const struct reply_extra *);
+/* True if a reply of this type and length (-1: unknown) depends on Accept-Encoding. */
+bool reply_varies_fits(const struct reply_varies *, struct text type, int64_t length);
 /* Writes the start of every 200 of the form to head[FILE_HEAD_MAX]; returns its length. */
 size_t reply_prepare_form(const struct file_entry *, const struct reply_form *, char *head);
 /* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */

@@ -80,7 +80,6 @@ struct request {
 	unsigned changes;    /* how often path or query were replaced */
 	unsigned reroutes;   /* of these, by handlers */
 	unsigned steps;      /* handlers and look-ups that began, for server/conn/overdue.c */
-	int error_status;    /* the refusal that server.error-handler answers; 0: none */
 	int status;          /* of the reply; 0: none yet */
 	bool head_lent;      /* the bytes of head are in a lent buffer, not in the arena */
 	bool host_changed;   /* http.host is not the client's */
@@ -97,8 +96,12 @@ struct request {
 	const struct reply_extra *extra;
 	const struct reply_extra *carried; /* of X-Accel-Redirect, for the file that it names */
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
-	struct {               /* the request body */
-		int64_t left;  /* -1: chunked */
+	struct {               /* what server.error-handler answers */
+		int status;    /* of the refusal; 0: none */
+		bool missing;  /* by server.error-handler-404: method and body stay */
+	} refused;
+	struct {                   /* the request body */
+		int64_t left;      /* -1: chunked */
 		uint64_t received; /* bytes so far */
 		bool streams;      /* it goes to the handler while it arrives */
 		uint64_t streamed; /* bytes of it so far */

@@ -168,7 +168,7 @@ handler_of(const struct request *r)
 		return (&handler_proxy);
 	if (r->conf->cgi_assign.n != 0 && cgi_is_script(r))
 		return (&handler_cgi);
-	if (r->in.left != 0 && ((error_handler_is_set(r) && r->error_status == 0) ||
+	if (r->in.left != 0 && ((error_handler_is_set(r) && r->refused.status == 0) ||
 				   (route_asks_index(r) && r->path[r->path_len - 1] == '/')))
 		return (&handler_index);
 	return (&handler_static);
