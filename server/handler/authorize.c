@@ -17,12 +17,11 @@
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 
 #define DROPPED_MAX       (64u << 10) /* bytes of the body of a reply that grants */
 #define VARIABLE_NAME_MAX 256u
 #define OWN_VARIABLES_MAX 32u /* of an authorizer */
-
-static REQUEST_SLOT(const struct upstream *, granted); /* the authorizer that let it go on */
 
 struct auth_question {
 	struct relay rl; /* first: the sinks share their argument */
@@ -179,7 +178,7 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	if (q->granted && status == 0) {
 		q->rl.ex = NULL;
 		relay_set(r, NULL);
-		*request_slot(r, granted) = r->site->authorizer;
+		request_told(r)->granted = r->site->authorizer;
 		conn_route_again(r);
 		return;
 	}
@@ -208,12 +207,6 @@ fill(struct relay *rl)
 	q->unsized = false;
 	q->upgrade = TEXT_NONE;
 	return (true);
-}
-
-bool
-authorize_is_due(const struct request *r)
-{
-	return (r->site->authorizer != *request_slot(r, granted));
 }
 
 static enum handled

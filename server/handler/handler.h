@@ -53,12 +53,6 @@ bool status_is_at(const struct request *); /* the path is one of the status.*-ur
 enum handled static_send(struct request *, struct file_scope *, struct text lookup,
     const struct reply_extra *);
 void static_stop(struct request *);
-/* The file may not be sent: static-file.exclude-extensions. */
-bool static_excluded(const struct request *, struct text path);
-/* A link led to a file that is not sent; it is logged. */
-bool static_link_excluded(struct request *, const struct file_entry *);
-
-bool authorize_is_due(const struct request *); /* the authorizer of its site has not let it go on */
 
 /* For status pages: the state of the exchange with an application, NULL if there is none; the name
  * of its backend, or "". */

@@ -177,7 +177,7 @@ proxy_name(const struct relay *rl, enum control c, struct text name, struct prox
 		status = resolve_path(rl, c, name, copy, out, &why);
 	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
 		status = 403;
-	if (status == 0 && controls[c].value != CONTROL_URI && static_excluded(r, out->rest)) {
+	if (status == 0 && controls[c].value != CONTROL_URI && reply_excludes(r, out->rest)) {
 		why = "static-file.exclude-extensions or cgi.assign has its ending";
 		status = 403;
 	}

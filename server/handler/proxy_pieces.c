@@ -42,7 +42,7 @@ judge(struct request *r, const struct file_entry *e, struct piece *p)
 {
 	if (e->err != 0)
 		return (http1_status_of_errno(e->err));
-	if (e->is_dir || static_link_excluded(r, e))
+	if (e->is_dir || reply_excludes_link(r, e))
 		return (403);
 	if (p->to == UINT64_MAX)
 		p->to = e->size;

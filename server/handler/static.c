@@ -15,7 +15,6 @@
 #include "server/request/route.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
-#include "wire/urlpath.h"
 
 /* tried.n: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX
@@ -180,20 +179,6 @@ answer_dir(struct request *r)
 	return (HANDLED_REPLY);
 }
 
-/* It also applies to files that an application names: an application that only looks files up, like
- * fcgi-stat-accel, names whatever the client asks for. */
-bool
-static_excluded(const struct request *r, struct text path)
-{
-	const struct module *m = r->site->modules.runs;
-	const struct conf *conf = r->conf;
-	struct text name = urlpath_without_dots(path);
-
-	return (conf_list_ends(&conf->exclude_extensions, name) ||
-		conf_list_ends(&conf->script_extensions, name) ||
-		(m != NULL && m->runs(conf, path, true)));
-}
-
 /* Every file of the site is a program, unless an application names it. */
 static bool
 is_run(const struct request *r)
@@ -201,26 +186,6 @@ is_run(const struct request *r)
 	const struct module *m = r->site->modules.runs;
 
 	return (m != NULL && r->extra == NULL && m->runs(r->conf, r->lookup, false));
-}
-
-/* A link does not give a script another name. */
-bool
-static_link_excluded(struct request *r, const struct file_entry *e)
-{
-	struct text real;
-
-	if (e->real == NULL)
-		return (false);
-	real = text_of(e->real);
-	/* What an application names, it has decided about. */
-	if (!static_excluded(r, real) &&
-	    (r->extra != NULL ||
-		!conf_list_ends(r->conf->condition_endings, urlpath_without_dots(real))))
-		return (false);
-	log_limited(10, LOG_WARN, conn_id(r), "link.script", LF_TEXT("link", e->lk.path),
-	    LF_STR("target", e->real),
-	    LF_STR("why", "files with the ending of the target are not sent"), conn_client(r));
-	return (true);
 }
 
 static enum handled
@@ -289,7 +254,7 @@ static_answer(struct request *r, struct file_entry *e)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && m->n != NO_INDEX && is_for_files(r) &&
-	    !static_excluded(r, r->lookup) && !static_link_excluded(r, e) && !is_run(r))
+	    !reply_excludes(r, r->lookup) && !reply_excludes_link(r, e) && !is_run(r))
 		return (send_file(r, e));
 	if (m->n == NO_INDEX && err == 0 && is_dir && r->site->modules.directory != NULL &&
 	    r->extra == NULL)

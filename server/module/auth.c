@@ -299,7 +299,7 @@ route_extern(struct request *r, const struct auth_row *row)
 {
 	struct text user = extern_user(r);
 
-	if (r->site->authorizer != NULL && authorize_is_due(r))
+	if (request_awaits_authorizer(r))
 		return (NULL);
 	if (user.n == 0 || !is_listed(row, user))
 		return (refuse(r, row, false));

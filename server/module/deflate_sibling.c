@@ -11,7 +11,6 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
-#include "server/handler/handler.h"
 #include "server/module/deflate.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
@@ -57,7 +56,7 @@ send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum
 static enum formed
 judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
 {
-	bool may = is_usable(s, e) && !static_link_excluded(r, s);
+	bool may = is_usable(s, e) && !reply_excludes_link(r, s);
 	enum formed d = may ? send_sibling(r, e, s, c) : FORMED_NOT;
 
 	file_entry_put(s);

@@ -339,6 +339,12 @@ found(struct lookup_wait *w, struct lookup *l)
 		conn_replied(r);
 }
 
+static void
+ask_stop(struct request *r)
+{
+	file_lookup_cancel(&r->wait);
+}
+
 static enum handled
 ask_start(struct request *r)
 {
@@ -362,7 +368,7 @@ static const struct handler handler_ask = {
 	.final = true,
 	.before_body = true,
 	.start = ask_start,
-	.stop = static_stop,
+	.stop = ask_stop,
 };
 
 /* As with lighttpd, a path that goes to an application whether it is a file or not stays. */

@@ -8,9 +8,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "files/hold/hold.h"
 #include "io/body.h"
 #include "server/config/check/mime.h"
+#include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/reply/scope.h"
@@ -23,6 +25,7 @@
 #include "server/worker/base.h"
 #include "wire/http1/range.h"
 #include "wire/http1/validate.h"
+#include "wire/urlpath.h"
 
 /* up to this size copying the body after its head is cheaper than a second iovec */
 #define COPY_MAX       2048u
@@ -219,6 +222,40 @@ is_conditional(const struct http_request *h)
 	return (h->known[HH_RANGE].p != NULL || h->known[HH_IF_NONE_MATCH].p != NULL ||
 		h->known[HH_IF_MODIFIED_SINCE].p != NULL || h->known[HH_IF_MATCH].p != NULL ||
 		h->known[HH_IF_UNMODIFIED_SINCE].p != NULL);
+}
+
+/* It also applies to files that an application names: an application that only looks files up, like
+ * fcgi-stat-accel, names whatever the client asks for. */
+bool
+reply_excludes(const struct request *r, struct text path)
+{
+	const struct module *m = r->site->modules.runs;
+	const struct conf *conf = r->conf;
+	struct text name = urlpath_without_dots(path);
+
+	return (conf_list_ends(&conf->exclude_extensions, name) ||
+		conf_list_ends(&conf->script_extensions, name) ||
+		(m != NULL && m->runs(conf, path, true)));
+}
+
+/* A link does not give a script another name. */
+bool
+reply_excludes_link(struct request *r, const struct file_entry *e)
+{
+	struct text real;
+
+	if (e->real == NULL)
+		return (false);
+	real = text_of(e->real);
+	/* What an application names, it has decided about. */
+	if (!reply_excludes(r, real) &&
+	    (r->extra != NULL ||
+		!conf_list_ends(r->conf->condition_endings, urlpath_without_dots(real))))
+		return (false);
+	log_limited(10, LOG_WARN, conn_id(r), "link.script", LF_TEXT("link", e->lk.path),
+	    LF_STR("target", e->real),
+	    LF_STR("why", "files with the ending of the target are not sent"), conn_client(r));
+	return (true);
 }
 
 /* The hot path: a copy of the prepared head, the date, the bytes. */

@@ -40,6 +40,10 @@ struct reply_form {
 	void (*put)(void *);                /* ... what keep() returned */
 };
 
+/* Files of this name are not sent: programs, and what static-file.exclude-extensions lists. */
+bool reply_excludes(const struct request *, struct text path);
+/* A link led to such a file; it is logged. */
+bool reply_excludes_link(struct request *, const struct file_entry *);
 /* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */
 void reply_file(struct request *, struct file_entry *e, const struct reply_extra *);
 /* The same with the bytes of a form; the entry stays the caller's. */

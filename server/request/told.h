@@ -1,5 +1,5 @@
-/* server/request/told.h -- what one room says about a request, for its log lines and for
- * server/conn/overdue.c.
+/* server/request/told.h -- what one room says about a request, for its log lines, for
+ * server/conn/overdue.c and for those that answer later.
  */
 #ifndef SERVER_REQUEST_TOLD_H
 #define SERVER_REQUEST_TOLD_H
@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 struct request;
+struct upstream;
 
 struct request_told {
 	/* of the application, when the exchange is gone */
@@ -17,9 +18,12 @@ struct request_told {
 	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
 	struct text log_fields;
 	struct text reply_head; /* if its site wants_head; .p NULL: not kept; in the arena */
-	bool over_rate;         /* refused by server/module/limits.c */
-	bool checks_password;   /* a thread does, or the delay after a failure runs */
+	const struct upstream *granted; /* the authorizer that let the request go on */
+	bool over_rate;                 /* refused by server/module/limits.c */
+	bool checks_password;           /* a thread does, or the delay after a failure runs */
 };
 struct request_told *request_told(const struct request *);
+/* The authorizer of its site has not let it go on yet. */
+bool request_awaits_authorizer(const struct request *);
 
 #endif

@@ -16,6 +16,7 @@
 #include "server/module/module.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
+#include "server/request/told.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 #include "wire/urlpath.h"
@@ -160,7 +161,7 @@ match_seen(struct request *r, bool exists)
 static const struct handler *
 handler_of(const struct request *r)
 {
-	if (r->site->authorizer != NULL && authorize_is_due(r))
+	if (request_awaits_authorizer(r))
 		return (&handler_authorize);
 	if (status_is_at(r))
 		return (&handler_status);
