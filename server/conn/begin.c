@@ -12,8 +12,8 @@
 #include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
-#include "server/worker/accept.h"
-#include "server/worker/spread.h"
+#include "server/conn/accept.h"
+#include "server/conn/spread.h"
 #include "wire/proxy_protocol.h"
 
 /* False: the address has server.max-connections-per-address already. */
@@ -32,6 +32,18 @@ is_admitted(struct worker *w, struct client_addr from, struct client **counted)
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", max),
 	    LF_STR("why", "server.max-connections-per-address is reached"));
 	return (false);
+}
+
+/* Another name than those of the listeners gets the values of no socket. */
+static const struct trust *
+trust_of(const struct worker *w, const char *listener)
+{
+	size_t i;
+
+	for (i = 0; i < w->base.conf.nlisteners; i++)
+		if (w->base.conf.listeners[i].name == listener)
+			break;
+	return (w->trusts[i]);
 }
 
 static void
@@ -60,7 +72,7 @@ conn_make(struct worker *w, const struct moved *m)
 	c->proxied = m->proxied;
 	c->tls = m->tls;
 	c->listener = m->listener;
-	c->trust = worker_trust(w, m->listener);
+	c->trust = trust_of(w, m->listener);
 	io_sock_init(&c->sock, m->fd);
 	op_init(&c->op, IO_RECV, NULL);
 	c->op.sock = &c->sock;

@@ -140,7 +140,7 @@ conn_linger(struct conn *c)
 	if (c->r != NULL) {
 		c->owes_body = c->r->in.left != 0;
 		c->due_ns = c->r->sender.due_ns;
-		worker_request_back(c->r);
+		requests_give(c->r);
 		c->r = NULL;
 		io_sock_shutdown(&c->sock);
 		c->head_ns = io_now(c->w->base.io);

@@ -13,8 +13,8 @@
 #include "server/reply/log.h"
 #include "server/reply/reply.h"
 #include "server/route/choose.h"
-#include "server/worker/accept.h"
-#include "server/worker/spread.h"
+#include "server/conn/accept.h"
+#include "server/conn/spread.h"
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit after them */
@@ -331,7 +331,7 @@ closed(struct io_op *op)
 	struct worker *w = c->w;
 
 	if (c->r != NULL)
-		worker_request_back(c->r);
+		requests_give(c->r);
 	buf_free(&c->own);
 	list_del(&c->link);
 	shared_set(w->nconns, w->nconns - 1);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "server/conn/impl.h"
 #include "server/conn/handover.h"
-#include "server/worker/spread.h"
+#include "server/conn/spread.h"
 
 #define FRESH_MS 1000u /* after accept: time for the first request to arrive */
 

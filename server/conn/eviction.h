@@ -1,5 +1,5 @@
 /* server/conn/eviction.h -- picks the connection to close when a new one finds no place or no
- * descriptor.  server/worker/accept.c calls it.
+ * descriptor.  server/conn/accept.c calls it.
  *
  *   1. EVICT_IDLE           between two requests, or lingering after the last reply: the longest
  *                           idle first

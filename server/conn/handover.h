@@ -4,7 +4,7 @@
  *   giver: handover_give() --> row of a taker --> the taker wakes: handover_take()
  *
  * So a reload closes no idle connection: the new configuration answers its next request.
- * server/worker/spread.h says when a worker gives.
+ * server/conn/spread.h says when a worker gives.
  *
  * Bounds   only client connections move, so their limits apply.
  * Owner    the process.  A struct moved belongs to the handover from give to take, with its

@@ -12,14 +12,14 @@
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
-#include "server/worker/spread.h"
+#include "server/conn/spread.h"
 #include "wire/http1/http1.h"
 
 static void
 drop_request(struct conn *c)
 {
 	c->due_ns = c->r->sender.due_ns;
-	worker_request_back(c->r);
+	requests_give(c->r);
 	c->r = NULL;
 }
 
@@ -90,7 +90,7 @@ begin_request(struct conn *c, size_t used)
 static bool
 take_request(struct conn *c)
 {
-	c->r = worker_request(c->w);
+	c->r = requests_take(c->w);
 	if (c->r == NULL)
 		return (false);
 	c->r->conn = c;

@@ -1,5 +1,7 @@
 /* server/conn/impl.h -- shared by the files of server/conn/; no other file includes it.
  *
+ *   accept.c  listening sockets; makes room in a full worker
+ *   spread.c  gives connections to workers that have fewer
  *   begin.c   admission; the header of the PROXY protocol
  *   conn.c    the states, life and death of a connection
  *   head.c    collects a request head, or refuses it
@@ -21,6 +23,7 @@
 #include "server/config/check/trust.h"
 #include "server/conn/conn.h"
 #include "server/conn/handover.h"
+#include "server/conn/requests.h"
 #include "server/handler/handler.h"
 #include "server/request/client.h"
 #include "server/worker/worker.h"

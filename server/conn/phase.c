@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/log.h"
 #include "server/conn/impl.h"
-#include "server/worker/accept.h"
+#include "server/conn/accept.h"
 
 static void
 phase_add(struct conn *c, uint64_t n)

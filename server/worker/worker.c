@@ -17,13 +17,14 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "io/memory/pressure.h"
+#include "server/conn/accept.h"
 #include "server/conn/conn.h"
 #include "server/conn/overdue.h"
+#include "server/conn/requests.h"
+#include "server/conn/spread.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/route/choose.h"
-#include "server/worker/accept.h"
-#include "server/worker/spread.h"
 
 #define IDLE_REQUESTS 16u /* of them, without requests of clients */
 /* User memory of a connection, measured with 10,000 of which half were in a request. */
@@ -39,8 +40,7 @@ drop_spares(struct rest *rest)
 {
 	struct worker *w = container_of(rest, struct worker, rest);
 
-	for (; w->nrequests > IDLE_REQUESTS; w->nrequests--)
-		free(list_entry(list_pop(&w->requests), struct request, link));
+	requests_drop(w, IDLE_REQUESTS);
 }
 
 /* ---- life */
@@ -336,7 +336,6 @@ thread_end(struct worker *w)
 void
 worker_free(struct worker *w)
 {
-	struct list *l;
 	size_t i;
 
 	if (w->running)
@@ -355,8 +354,7 @@ worker_free(struct worker *w)
 	if (w->base.files != NULL)
 		file_cache_free(w->base.files);
 	route_end(&w->base);
-	while ((l = list_pop(&w->requests)) != NULL)
-		free(list_entry(l, struct request, link));
+	requests_drop(w, 0);
 	for (i = 0; i < PAGES; i++)
 		page_free(&w->pages[i]);
 	while (io_busy(w->base.io))

@@ -85,10 +85,5 @@ worker_connections(const struct worker *w)
 
 	return (all > leaving ? all - leaving : 0);
 }
-/* by the name of a listener, as conf.listeners has it; another name gets the
- * values of no socket */
-const struct trust *worker_trust(const struct worker *, const char *listener);
-struct request *worker_request(struct worker *); /* NULL: no memory */
-void worker_request_back(struct request *);
 
 #endif

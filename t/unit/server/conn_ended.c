@@ -1,7 +1,7 @@
 /* t/unit/server/conn_ended.c -- clients that send no more while an application works for them: they
  * are served, and make room first. */
 #include "t/unit/server/simapp.h"
-#include "server/worker/accept.h"
+#include "server/conn/accept.h"
 
 #define ABORTS  APP "$HTTP[\"url\"] =~ \"^/app\" { proxy-core.abort-on-close = \"enable\" }\n"
 #define STREAMS "server.stream-request-body = 1\n" APP

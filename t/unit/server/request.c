@@ -1,4 +1,5 @@
 /* t/unit/server/request.c -- a request of one client leaves nothing to the next one. */
+#include "server/conn/requests.h"
 #include "server/request/request.h"
 #include "t/unit/server/simworker.h"
 #include "server/request/spool.h"
@@ -11,7 +12,7 @@ UP_TEST("/request/reset", "")
 	struct request *r;
 	size_t i, end = offsetof(struct request, slots) + SLOT_BYTES(request_slots), left = 0;
 
-	r = worker_request(w);
+	r = requests_take(w);
 	g_assert_nonnull(r);
 	memset((char *)r + ZEROED, 0xff, end - ZEROED);
 	r->upload = r->kept = NULL; /* counted: request_drop_spools() lets go of them */
@@ -23,5 +24,5 @@ UP_TEST("/request/reset", "")
 	for (i = ZEROED; i < end; i++)
 		left += ((const char *)r)[i] != 0;
 	g_assert_cmpuint(left, ==, 0);
-	worker_request_back(r);
+	requests_give(r);
 }

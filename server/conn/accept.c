@@ -1,5 +1,5 @@
-/* server/worker/accept.c -- see accept.h */
-#include "server/worker/accept.h"
+/* server/conn/accept.c -- see accept.h */
+#include "server/conn/accept.h"
 
 #include <errno.h>
 #include <stdlib.h>

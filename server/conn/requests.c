@@ -1,6 +1,6 @@
-/* server/worker/requests.c -- what a worker lends to its connections: requests, which it recycles,
- * and what is believed of the peers of a listener.
- */
+/* server/conn/requests.c -- see requests.h */
+#include "server/conn/requests.h"
+
 #include <stdlib.h>
 
 #include "server/module/module.h"
@@ -12,7 +12,7 @@
 #define REQUEST_MEMORY (256u << 10)
 
 struct request *
-worker_request(struct worker *w)
+requests_take(struct worker *w)
 {
 	struct list *l = list_pop(&w->requests);
 	struct request *r;
@@ -35,7 +35,7 @@ worker_request(struct worker *w)
 }
 
 void
-worker_request_back(struct request *r)
+requests_give(struct request *r)
 {
 	struct worker *w = container_of(r->worker, struct worker, base);
 
@@ -54,13 +54,9 @@ worker_request_back(struct request *r)
 	list_add_head(&w->requests, &r->link);
 }
 
-const struct trust *
-worker_trust(const struct worker *w, const char *listener)
+void
+requests_drop(struct worker *w, unsigned keep)
 {
-	size_t i;
-
-	for (i = 0; i < w->base.conf.nlisteners; i++)
-		if (w->base.conf.listeners[i].name == listener)
-			break;
-	return (w->trusts[i]);
+	for (; w->nrequests > keep; w->nrequests--)
+		free(list_entry(list_pop(&w->requests), struct request, link));
 }

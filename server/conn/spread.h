@@ -1,4 +1,4 @@
-/* server/worker/spread.h -- connections spread evenly over the workers; conn_new() asks
+/* server/conn/spread.h -- connections spread evenly over the workers; conn_new() asks
  * for each new one.
  *
  *   accept:  as many as the share or fewer?  yes: it stays.  no: the worker with fewest gets it
@@ -23,8 +23,8 @@
  *
  * Thread   the worker's.
  */
-#ifndef SERVER_WORKER_SPREAD_H
-#define SERVER_WORKER_SPREAD_H
+#ifndef SERVER_CONN_SPREAD_H
+#define SERVER_CONN_SPREAD_H
 
 #include <stdbool.h>
 

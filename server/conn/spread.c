@@ -1,10 +1,10 @@
-/* server/worker/spread.c -- see spread.h */
+/* server/conn/spread.c -- see spread.h */
 #include "base/counter.h"
 #include "base/must.h"
 #include "io/io.h"
 #include "server/conn/handover.h"
 #include "server/status/worker_counters.h"
-#include "server/worker/spread.h"
+#include "server/conn/spread.h"
 #include "server/worker/worker.h"
 
 #define LOOK_MS 100u /* one look for all that happens meanwhile */

@@ -1,5 +1,4 @@
-/* server/worker/accept.h -- accepting, and making room in a full worker; between worker.c and
- * server/conn/.
+/* server/conn/accept.h -- accepting, and making room in a full worker.
  *
  *   place left                        accept
  *   full, or no descriptor (EMFILE)   accept; each new connection replaces one that is idle, silent
@@ -16,8 +15,8 @@
  *
  * Thread   the worker's.
  */
-#ifndef SERVER_WORKER_ACCEPT_H
-#define SERVER_WORKER_ACCEPT_H
+#ifndef SERVER_CONN_ACCEPT_H
+#define SERVER_CONN_ACCEPT_H
 
 #include <stdbool.h>
 
