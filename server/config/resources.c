@@ -14,9 +14,8 @@
 #include "io/safe_open.h"
 #include "proxy-core/backends.h"
 #include "server/config/check/mime.h"
-#include "server/config/site.h"
-#include "server/module/module.h"
-#include "server/reply/reply.h"
+#include "server/config/page.h"
+#include "server/module/rules.h"
 #include "server/config/check/backend_lists.h"
 #include "server/config/check/homes.h"
 #include "server/config/check/log_names.h"
@@ -28,11 +27,12 @@
 
 /* The keys are strings of the config. */
 struct resources {
-	GHashTable *dirs;             /* -> struct root */
-	GHashTable *logs;             /* -> struct logfile, owned by the process */
-	GHashTable *pages;            /* -> struct page[PAGES] */
-	GHashTable *mimes;            /* by the rows of the map -> struct mime */
-	GHashTable *rewrites;         /* by the rows of the map -> struct rewrite */
+	GHashTable *dirs;     /* -> struct root */
+	GHashTable *logs;     /* -> struct logfile, owned by the process */
+	GHashTable *pages;    /* -> struct page[PAGES] */
+	GHashTable *mimes;    /* by the rows of the map -> struct mime */
+	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
+	const struct rules_kind *const *kinds;
 	GHashTable *rules[RULES + 1]; /* by kind, by its key -> struct rules_made */
 	struct homes *homes;          /* NULL: not used */
 	struct targets *targets;      /* NULL: not made yet */
@@ -233,7 +233,7 @@ lacks(const struct rules_kind *kind, const struct conf *c)
 static bool
 rules_load(struct opening *k, unsigned nr, const struct conf *c)
 {
-	const struct rules_kind *kind = rules_kinds[nr];
+	const struct rules_kind *kind = k->p->kinds[nr];
 	const void *key = kind->key(c);
 	struct rules_made *m;
 	char why[256];
@@ -303,7 +303,7 @@ survey(const struct conf *c, void *arg)
 	size_t i;
 
 	for (i = 0; i < RULES; i++)
-		if (rules_kinds[i]->key(c) != NULL && lacks(rules_kinds[i], c) == NULL)
+		if (k->p->kinds[i]->key(c) != NULL && lacks(k->p->kinds[i], c) == NULL)
 			k->met[i] = true;
 	k->sends = k->sends || c->proxy_x_sendfile;
 	k->proxies =
@@ -400,36 +400,29 @@ resources_fetch(const struct config *config)
 	resources_free(p);
 }
 
-static struct resources *
-resources_open(struct opening *k, const struct config *config,
-    bool (*fn)(const struct conf *, void *))
+struct resources *
+resources_new(const struct config *config, const struct rules_kind *const *kinds,
+    resources_log_fn *open_log, void *arg, char *err, size_t errsize)
 {
+	struct opening k = { .open_log = open_log, .arg = arg, .err = err, .errsize = errsize };
 	struct resources *p = calloc(1, sizeof(*p));
 
 	if (p == NULL) {
-		snprintf(k->err, k->errsize, "%s", no_memory);
+		snprintf(err, errsize, "%s", no_memory);
 		return (NULL);
 	}
 	tables_make(p);
+	p->kinds = kinds;
 	p->targets = targets_new(config);
-	k->p = p;
-	k->config = config;
-	k->sources = config_sources(config);
+	k.p = p;
+	k.config = config;
+	k.sources = config_sources(config);
 	if (p->targets == NULL)
-		snprintf(k->err, k->errsize, "%s", no_memory);
-	else if (config_each(config, survey, k) && config_each(config, fn, k))
+		snprintf(err, errsize, "%s", no_memory);
+	else if (config_each(config, survey, &k) && config_each(config, visit, &k))
 		return (p);
 	resources_free(p);
 	return (NULL);
-}
-
-struct resources *
-resources_new(const struct config *config, resources_log_fn *open_log, void *arg, char *err,
-    size_t errsize)
-{
-	struct opening k = { .open_log = open_log, .arg = arg, .err = err, .errsize = errsize };
-
-	return (resources_open(&k, config, visit));
 }
 
 void
@@ -491,8 +484,9 @@ resources_rewrite(const struct resources *p, const struct conf_map *map)
 }
 
 const void *
-resources_rules(const struct resources *p, unsigned nr, const void *key)
+resources_rules(const struct resources *p, unsigned nr, const struct conf *c)
 {
+	const void *key = p->kinds[nr]->key(c);
 	const struct rules_made *m = key != NULL ? g_hash_table_lookup(p->rules[nr], key) : NULL;
 
 	return (m != NULL ? m->rules : NULL);

@@ -17,12 +17,14 @@
 #include "base/text.h"
 
 struct backends;
+struct conf;
 struct conf_map;
 struct config;
 struct logfile;
 struct mime;
 struct page;
 struct rewrite;
+struct rules_kind;
 struct root;
 struct targets;
 struct resources;
@@ -30,9 +32,10 @@ struct resources;
 /* -errno: the log is unusable */
 typedef int resources_log_fn(void *arg, const char *path, struct logfile **);
 
-/* open_log NULL: opens no access logs.  A check passes a function that makes no file. */
-struct resources *resources_new(const struct config *, resources_log_fn *open_log, void *arg,
-    char *err, size_t errsize);
+/* kinds: RULES of them, rules_kinds[] of server/module/rules.h.  open_log NULL: opens no access
+ * logs.  A check passes a function that makes no file. */
+struct resources *resources_new(const struct config *, const struct rules_kind *const *kinds,
+    resources_log_fn *open_log, void *arg, char *err, size_t errsize);
 /* Asks the sources of the configuration what resources_new() will ask, so that a record has the
  * answers.  Opens nothing. */
 void resources_fetch(const struct config *);
@@ -47,9 +50,9 @@ const struct mime *resources_mime(const struct resources *, const struct conf_ma
 const struct targets *resources_targets(const struct resources *);
 /* numbers from 0; its names may get other addresses (proxy-core/backends.h) */
 struct backends *resources_backends(const struct resources *, int proxy_number);
-/* What RULES_name made of the setting with this key (server/module/module.h); NULL: not set.  Two
- * kinds may have one key: settings may share a string. */
-const void *resources_rules(const struct resources *, unsigned nr, const void *key);
+/* What RULES_name made of its setting; NULL: not set.  Two kinds may have one key: settings may
+ * share a string. */
+const void *resources_rules(const struct resources *, unsigned nr, const struct conf *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

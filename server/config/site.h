@@ -1,11 +1,9 @@
-/* server/config/site.h -- made by a worker from one merged struct conf: scopes, tables, pools.
- *
- * Nothing is opened or read here, because a request waits.  server/config/resources.h has done it.
+/* server/config/site.h -- what a worker has made from one merged struct conf: scopes, tables and
+ * pools; see server/route/sites.h.
  *
  * Owner    the worker's conf_view; lives until its set of conditions was dropped and no request
  *          holds it.
- * Thread   the worker's; made at start for the global values, on first use for the values of
- *          conditions.
+ * Thread   the worker's.
  */
 #ifndef SERVER_CONFIG_SITE_H
 #define SERVER_CONFIG_SITE_H
@@ -20,6 +18,7 @@ struct code_cache;
 struct conf;
 struct file_scope;
 struct logfile;
+struct page; /* server/config/page.h */
 struct rewrite;
 struct root;
 struct upstream;
@@ -34,11 +33,6 @@ struct site_root { /* a directory of a module */
 	const struct root *root;
 	struct file_scope *scope;
 };
-
-struct page { /* A constant error reply: the prepared part of the head, and the body. */
-	struct text head, body;
-};
-#define PAGES 600
 
 struct module; /* server/module/module.h */
 
@@ -64,11 +58,6 @@ struct deflate {
 	unsigned max_load;        /* hundredths; 0: any */
 };
 
-/* Who gets the id of a request: server.request-id and server.traceparent. */
-#define IDS_APPLICATION 1u
-#define IDS_CLIENT      2u
-#define IDS_TRACE       4u
-
 struct site {
 	const struct conf *conf;
 	struct worker_base *worker;
@@ -81,13 +70,13 @@ struct site {
 	size_t ncgi_roots;
 	struct send_file_root *temp_file_roots;
 	size_t ntemp_file_roots;
-	struct site_root *roots; /* those that were asked for, see site_scope() */
+	struct site_root *roots; /* those that were asked for, see reply_scope() */
 	size_t nroots;
 	struct upstream *upstream;   /* NULL: not proxied */
 	struct upstream *authorizer; /* asked first; NULL: none */
 	const struct rewrite *rewrite_request, *rewrite_response;
 	unsigned forward;       /* FORWARD_*: what applications get about the client */
-	unsigned ids;           /* IDS_* */
+	unsigned ids;           /* IDS_* of server/request/id.h */
 	struct logfile *access; /* NULL: none */
 	bool wants_head;        /* a log shows parts of the heads of replies */
 	bool debug;             /* a debug.log-* setting is on */
@@ -97,14 +86,5 @@ struct site {
 	struct deflate deflate;
 	const void *rules[RULES + 1]; /* what settings were compiled to; NULL: not set */
 };
-
-int site_new(struct worker_base *, const struct conf *,
-    struct site **); /* logs the mistake; -errno */
-void site_free(struct site *);
-/* The scope of an open directory, for the replies of this site; lives as long as the site. */
-struct file_scope *site_scope(struct site *, const struct root *); /* NULL: no memory */
-unsigned site_ids(const struct conf *);                            /* IDS_* */
-/* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
-int site_upstream(struct worker_base *, int block, struct upstream **);
 
 #endif

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "files/hold/hold.h"
+#include "server/config/site.h"
 #include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"

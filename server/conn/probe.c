@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "files/hold/hold.h"
 #include "io/body.h"
 #include "server/conn/impl.h"
 #include "server/request/request.h"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "files/hold/hold.h"
 #include "server/module/module.h"
 #include "server/request/request.h"
 #include "server/worker/worker.h"

@@ -18,6 +18,8 @@ struct file_entry;
 struct file_scope;
 struct reply_extra;
 struct request;
+struct upstream;
+struct worker_base;
 
 enum handled { HANDLED_REPLY, HANDLED_LATER, HANDLED_NOT_NOW, HANDLED_AGAIN };
 
@@ -53,6 +55,10 @@ bool status_is_at(const struct request *); /* the path is one of the status.*-ur
 enum handled static_send(struct request *, struct file_scope *, struct text lookup,
     const struct reply_extra *);
 void static_stop(struct request *);
+
+/* The pools of a block that has proxy-core.backends, or an authorizer: its sites share them.
+ * -ENOMEM. */
+int proxy_upstream(struct worker_base *, int block, bool authorizer, struct upstream **);
 
 /* For status pages: the state of the exchange with an application, NULL if there is none; the name
  * of its backend, or "". */

@@ -7,19 +7,83 @@
  * complete.
  */
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
+#include "server/config/resources.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "server/status/worker_counters.h"
+#include "server/worker/base.h"
+#include "wire/codec/codec.h"
 
-struct conf_list;
+/* ---- the pools of a block */
+
+/* proxy-core.max-pool-size applies to the whole server: each worker gets its share, at least
+ * one. */
+static unsigned
+pool_share(const struct worker_base *w, uint64_t size)
+{
+	return (size > 0 ? (unsigned)((size + w->conf.nworkers - 1) / w->conf.nworkers) : 1);
+}
+
+/* Uses the values of the block, not those of the first request. */
+static struct upstream *
+upstream_of_block(const struct worker_base *w, int block, bool authorizer)
+{
+	struct proxy_conf pc;
+	struct conf c;
+
+	config_block(w->conf.config, block, &c);
+	pc = (struct proxy_conf){
+		.proto = proto_find(authorizer ? c.authorizer_protocol : c.proxy_protocol),
+		.backends = resources_backends(w->conf.resources,
+		    authorizer ? c.authorizer_number : c.proxy_number),
+		.balancer = c.proxy_balancer,
+		.secret = c.proxy_secret,
+		.max_pool_size = pool_share(w, c.proxy_pool_size),
+		.max_keep_alive_requests = (unsigned)c.proxy_keepalive,
+		.disable_ms = (unsigned)(1000 * c.proxy_disable_time),
+		.max_waiters = c.proxy_backlog != 0 ? (unsigned)c.proxy_max_waiters : 0,
+		.connect_ms = (unsigned)(1000 * c.proxy_connect_timeout),
+		.check_url = authorizer ? NULL : c.proxy_check_url,
+		.check_ms = (unsigned)(1000 * c.proxy_check_interval),
+		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
+		.balance_factor = (unsigned)c.proxy_balance_factor,
+		.max_fails = (unsigned)c.proxy_max_fails,
+		.fail_ms = (unsigned)(1000 * c.proxy_fail_timeout),
+		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
+	};
+	return (upstream_new(w->io, &w->counters->events, &pc));
+}
+
+int
+proxy_upstream(struct worker_base *w, int block, bool authorizer, struct upstream **u)
+{
+	size_t place = 2 * (size_t)block + authorizer;
+	struct upstream **all;
+
+	if (place >= w->nupstreams) {
+		all = realloc(w->upstreams, (place + 1) * sizeof(*all));
+		if (all == NULL)
+			return (-ENOMEM);
+		w->upstreams = all;
+		while (w->nupstreams <= place)
+			w->upstreams[w->nupstreams++] = NULL;
+	}
+	if (w->upstreams[place] == NULL)
+		w->upstreams[place] = upstream_of_block(w, block, authorizer);
+	*u = w->upstreams[place];
+	return (*u != NULL ? 0 : -ENOMEM);
+}
 
 /* ---- the request body */
 

@@ -95,7 +95,7 @@ upstream_of(struct request *r, struct text url)
 	if (!control_url(url, &authority, &target))
 		return (NULL);
 	block = targets_block(resources_targets(r->worker->conf.resources), authority);
-	return (block >= 0 && site_upstream(r->worker, block, &u) == 0 ? u : NULL);
+	return (block >= 0 && proxy_upstream(r->worker, block, false, &u) == 0 ? u : NULL);
 }
 
 static int

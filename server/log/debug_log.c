@@ -10,6 +10,13 @@
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
+bool
+debug_log_is_on(const struct conf *c)
+{
+	return (c->log_request_header || c->log_response_header || c->log_handling ||
+		c->log_condition || c->log_cond_cache || c->log_not_found || c->log_on_error);
+}
+
 /* ---- heads */
 
 /* Fields whose values let others in. */

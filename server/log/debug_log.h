@@ -13,6 +13,7 @@ struct conf;
 struct request;
 struct handler;
 
+bool debug_log_is_on(const struct conf *); /* one of the settings is */
 /* The conditions are decided, and a handler is known. */
 void debug_log_routed(struct request *, const struct handler *);
 void debug_log_head(struct request *);    /* the head of the reply is made */

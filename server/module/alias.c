@@ -19,6 +19,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/reply/scope.h"
 #include "server/request/request.h"
 
 struct alias {
@@ -192,7 +193,7 @@ place_alias(struct request *r)
 	if (!a->exists)
 		return (404);
 	text_take(&path, a->prefix.n);
-	r->place = (struct place){ site_scope(r->site, &a->root), TEXT_NONE, a->root.name,
+	r->place = (struct place){ reply_scope(r->site, &a->root), TEXT_NONE, a->root.name,
 		path_below(r, a, path) };
 	return (r->place.scope != NULL && r->place.path.p != NULL ? 0 : 500);
 }

@@ -50,7 +50,7 @@ struct request;
 struct site;
 struct reply_form; /* server/reply/reply.h */
 
-/* Settings of a site, from its values.  Never fails: they were checked at start. */
+/* Settings of a site, from its values: they were checked at start. */
 void deflate_of(struct site *);
 /* What the client takes. */
 void deflate_accepts(const struct request *, struct accept_encoding *);

@@ -602,6 +602,7 @@ is_used(const struct conf *c)
 const struct module module_deflate = {
 	.name = "deflate",
 	.is_used = is_used,
+	.site_begin = deflate_of,
 	.form = deflate_sibling,
 	.stop = stop,
 	.worker_stop = stop_all,

@@ -1,6 +1,12 @@
-/* server/module/dirlisting.c -- see dirlisting.h */
-#include "server/module/dirlisting.h"
-
+/* server/module/dirlisting.c -- dir-listing.*: the page of a directory without an index file.
+ *
+ *   directory() of module.h  --------+-- page in memory, directory unchanged --> reply
+ *                                     +-- being made: joins the others ----+
+ *                                     '-- io/dir_list.h, in a thread ------+--> reply, later
+ *
+ * Bounds   LISTINGS_MAX pages and LISTINGS_BYTES of each worker; the one unused for longest goes.
+ * Thread   the worker's.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,12 +212,12 @@ keep_bounds(struct worker_base *w)
 	}
 }
 
-void
-dirlisting_forget(struct worker_base *w, const struct site *site)
+static void
+forget(const struct site *site)
 {
 	struct listing *l;
 
-	list_each(l, listings_of(w), link)
+	list_each(l, listings_of(site->worker), link)
 		if (l->site == site)
 			unlist(l);
 }
@@ -520,4 +526,5 @@ const struct module module_dirlisting = {
 	.is_used = is_used,
 	.directory = list_directory,
 	.stop = stop,
+	.site_end = forget,
 };

@@ -25,7 +25,7 @@ struct file_entry;
 struct handler;
 struct request;
 struct route_change;
-struct site_modules;
+struct site;
 
 struct worker_base;
 
@@ -64,31 +64,21 @@ struct module {
 	bool (*runs)(const struct conf *, struct text path, bool named);
 	/* The client is gone while form() or directory() is to answer later; also if not. */
 	void (*stop)(struct request *);
+	/* A site that uses the module has its rules; sets what it reads for each request. */
+	void (*site_begin)(struct site *);
+	void (*site_end)(const struct site *); /* forgets what it holds of it, also if not used */
 	/* The worker ends: no request is left.  Frees what a WORKER_SLOT holds, and may run the
 	 * loop. */
 	void (*worker_stop)(struct worker_base *);
 };
 
-/* What a directive says, compiled once for the block that sets it; in struct site by number. */
-struct rules_kind {
-	/* Or several, separated by spaces: an error is about the first that the block sets. */
-	const char *directive;
-	/* The value in memory that tells one setting from another; NULL: not set. */
-	const void *(*key)(const struct conf *);
-	/* NULL: one sentence in *err. */
-	void *(*make)(const struct conf *, char *err, size_t errsize);
-	void (*free)(void *);
-	/* NULL, or what the other settings of this set of conditions lack.  A setting that
-	 * lacks it in every set is an error.  No function: it lacks nothing. */
-	const char *(*lacks)(const struct conf *);
-};
-extern const struct rules_kind *const rules_kinds[RULES + 1];
 void *rules_no_memory(char *err, size_t errsize); /* what make() returns then */
 
 void modules_stop(struct worker_base *); /* before its cache of files ends */
 
-/* The modules of a site, for each stage. */
-void modules_of(const struct conf *, struct site_modules *);
+/* The modules that a site uses, for each stage; s->conf and s->rules are set. */
+void modules_of(struct site *s);
+void modules_site_end(const struct site *);
 /* True: it is routed again instead of refused. */
 bool modules_refused(struct request *, int status);
 /* The client is gone, or another handler answers: form() and directory() do not. */

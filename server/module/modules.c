@@ -56,14 +56,17 @@ rules_no_memory(char *err, size_t errsize)
 }
 
 void
-modules_of(const struct conf *c, struct site_modules *out)
+modules_of(struct site *s)
 {
+	struct site_modules *out = &s->modules;
 	size_t i;
 
 	*out = (struct site_modules){ 0 };
 	for (i = 0; i < NELEM(modules); i++) {
-		if (!modules[i]->is_used(c))
+		if (!modules[i]->is_used(s->conf))
 			continue;
+		if (modules[i]->site_begin != NULL)
+			modules[i]->site_begin(s);
 		if (modules[i]->route != NULL)
 			out->route[out->nroute++] = modules[i];
 		if (modules[i]->place != NULL)
@@ -83,6 +86,16 @@ modules_of(const struct conf *c, struct site_modules *out)
 		if (modules[i]->runs != NULL)
 			out->runs = modules[i];
 	}
+}
+
+void
+modules_site_end(const struct site *s)
+{
+	size_t i;
+
+	for (i = 0; i < NELEM(modules); i++)
+		if (modules[i]->site_end != NULL)
+			modules[i]->site_end(s);
 }
 
 bool

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "base/match.h"
 #include "base/must.h"
+#include "server/config/config.h"
 #include "wire/base64url.h"
 #include "wire/urlpath.h"
 #include "server/module/module.h"

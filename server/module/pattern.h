@@ -18,12 +18,14 @@
 #ifndef SERVER_MODULE_PATTERN_H
 #define SERVER_MODULE_PATTERN_H
 
-#include "base/buf.h"
-#include "base/match.h"
-#include "server/config/config.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/text.h"
 
 #define PATTERN_MAX (12u << 10) /* with the rest of a head less than IO_CHUNK */
 
+struct buf;
+struct conf_map;
 struct patterns;
 
 struct pattern_input {

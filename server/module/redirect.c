@@ -2,6 +2,7 @@
 #include "server/module/target.h"
 
 #include "base/arena.h"
+#include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/handler/handler.h"

@@ -3,7 +3,6 @@
 #include "server/module/module.h"
 
 #include "base/buf.h"
-#include "server/config/site.h"
 #include "server/request/id.h"
 
 static const struct text name = TEXT("X-Request-ID");
@@ -29,7 +28,7 @@ edit_reply_id(const struct request *r, char *head, size_t n)
 static bool
 is_used(const struct conf *c)
 {
-	return ((site_ids(c) & IDS_CLIENT) != 0);
+	return ((request_ids(c) & IDS_CLIENT) != 0);
 }
 
 const struct module module_reply_id = {

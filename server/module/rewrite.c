@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "files/hold/hold.h"
+#include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/handler/handler.h"

@@ -17,6 +17,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/reply/scope.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
 
@@ -238,7 +239,7 @@ place_secdownload(struct request *r)
 		return (0);
 	if (!parts_of(&s, request_path(r), &l))
 		return (403);
-	r->place = (struct place){ site_scope(r->site, s.root), TEXT_NONE, s.root->name, l.name };
+	r->place = (struct place){ reply_scope(r->site, s.root), TEXT_NONE, s.root->name, l.name };
 	return (r->place.scope != NULL ? 0 : 500);
 }
 

@@ -13,6 +13,7 @@
 #include "server/module/module.h"
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
+#include "server/reply/scope.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
@@ -38,7 +39,7 @@ static REQUEST_SLOT(struct vhost_request, mine);
 static struct file_scope *
 scope_of(struct request *r, const struct vhost_dir *d)
 {
-	return (site_scope(r->site, d->root));
+	return (reply_scope(r->site, d->root));
 }
 
 static bool

@@ -15,6 +15,7 @@
 #include "io/safe_open.h"
 #include "server/config/check/log_names.h"
 #include "server/config/resources.h"
+#include "server/module/rules.h"
 #include "server/process/impl.h"
 
 #define FDS_SPARE 64u /* of a worker, and of the main thread */
@@ -177,7 +178,7 @@ check_resources(const struct config *config, int *rc)
 	struct resources *resources;
 	char why[512];
 
-	resources = resources_new(config, check_accesslog, &logs, why, sizeof(why));
+	resources = resources_new(config, rules_kinds, check_accesslog, &logs, why, sizeof(why));
 	if (resources == NULL) {
 		fprintf(stderr, "%s\n", why);
 		note(rc, EX_CONFIG);

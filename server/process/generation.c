@@ -11,6 +11,7 @@
 #include "server/config/resources.h"
 #include "server/conn/bans.h"
 #include "server/conn/handover.h"
+#include "server/module/rules.h"
 #include "server/process/impl.h"
 #include "server/worker/base.h"
 #include "server/worker/worker.h"
@@ -212,7 +213,8 @@ resources_make(struct process *ps, struct generation *g)
 {
 	char why[512];
 
-	g->resources = resources_new(g->config, process_accesslog, ps, why, sizeof(why));
+	g->resources =
+	    resources_new(g->config, rules_kinds, process_accesslog, ps, why, sizeof(why));
 	if (g->resources != NULL)
 		return (0);
 	if (ps->draining)

@@ -147,12 +147,11 @@ facts_fit(const struct file_facts *f, const struct reply_style *style)
 size_t
 reply_prepare_form(const struct file_entry *e, const struct reply_form *form, char *head)
 {
-	const struct reply_scope *fs = container_of(e->lk.scope, const struct reply_scope, scope);
-	const struct reply_style *style = &fs->style;
+	const struct reply_style *style = reply_scope_style(e->lk.scope);
 	struct file_facts f;
 	char *p = head;
 
-	facts_of(&f, style, e, form, NULL, io_wall_s(fs->io));
+	facts_of(&f, style, e, form, NULL, io_wall_s(reply_scope_io(e->lk.scope)));
 	if (!facts_fit(&f, style))
 		return (0); /* replies are then built one by one */
 	p = put_status(p, 200);

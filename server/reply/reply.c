@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "io/body.h"
+#include "server/config/page.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/log/debug_log.h"
@@ -75,33 +76,6 @@ reply_keep_head(struct request *r, uint64_t mark)
 	request_told(r)->reply_head = (struct text){ p, n };
 	if (r->site->debug)
 		debug_log_head(r);
-}
-
-bool
-page_make(struct page *page, int status, const char *type, struct text html)
-{
-	struct buf body, head;
-
-	buf_init(&body, 0);
-	buf_init(&head, 0);
-	buf_text(&body, html);
-	buf_printf(&head, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status,
-	    http1_reason(status), type, body.n);
-	if (body.failed || head.failed) {
-		buf_free(&body);
-		buf_free(&head);
-		return (false);
-	}
-	page->head = buf_as_text(&head);
-	page->body = buf_as_text(&body);
-	return (true);
-}
-
-void
-page_free(struct page *page)
-{
-	free((char *)page->head.p);
-	free((char *)page->body.p);
 }
 
 /* The administrator's page or the built-in one, made once per worker.  NULL: no memory. */

@@ -11,7 +11,6 @@
 
 struct reply_style;
 struct reply_varies; /* server/reply/style.h */
-struct page;
 struct file_entry;
 struct io_file;
 struct request;
@@ -86,9 +85,6 @@ bool reply_interim(struct request *, int status, struct text lines);
 bool reply_switch(struct request *, struct text protocol, struct text lines);
 /* What is after the first mark bytes of r->body is the head of the reply: keeps it for a log. */
 void reply_keep_head(struct request *, uint64_t mark);
-/* Makes a page of an HTML body, which is copied.  False: no memory. */
-bool page_make(struct page *, int status, const char *type, struct text html);
-void page_free(struct page *);
 size_t reply_prepare(const struct file_entry *, char *head);
 
 /* The time as in a Date field; valid until the next call. */

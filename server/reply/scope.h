@@ -18,24 +18,29 @@
 #ifndef SERVER_REPLY_SCOPE_H
 #define SERVER_REPLY_SCOPE_H
 
-#include "files/hold/hold.h"
-#include "server/reply/style.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/list.h"
 
-struct reply_scope {
-	struct file_scope scope;
-	struct reply_style style;
-	struct list link;
-	struct io *io;
-};
+struct file_scope;
+struct io;
+struct reply_style;
+struct root;
+struct site;
 
 struct reply_scopes { /* the scopes of a worker; list_init(&list) first */
 	struct list list;
 	uint32_t ids;
 };
 
-/* Returns the scope with these properties, made if necessary and counted for the caller.  Release
- * it with file_scope_put().  NULL: no memory. */
-struct file_scope *reply_scope_get(struct reply_scopes *, struct io *, int root, uint64_t resolve,
-    const struct reply_style *);
+/* The scope of an open directory, for the replies of this site; lives as long as the site.  NULL:
+ * no memory. */
+struct file_scope *reply_scope(struct site *, const struct root *);
+/* The same, counted for the caller: file_scope_put() it.  beneath: an application may name a path
+ * with "..", which stays below the directory.  -ENOENT: no directory.  -ENOMEM. */
+int reply_scope_make(struct site *, const struct root *, bool beneath, struct file_scope **);
+/* What the prepared heads of its files depend on, and the loop whose clock they take. */
+const struct reply_style *reply_scope_style(const struct file_scope *);
+struct io *reply_scope_io(const struct file_scope *);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/unique.h"
+#include "server/config/config.h"
 #include "server/request/client.h"
 #include "server/request/request.h"
 #include "wire/http1/http1.h"
@@ -13,6 +14,17 @@ struct ids {
 	struct text trace, traceparent; /* .p NULL: not asked yet; the field that was made */
 };
 static REQUEST_SLOT(struct ids, mine);
+
+unsigned
+request_ids(const struct conf *c)
+{
+	unsigned ids = c->traceparent ? IDS_TRACE : 0;
+	size_t i;
+
+	for (i = 0; i < c->request_id.n; i++)
+		ids |= text_eq(c->request_id.v[i], TEXT("client")) ? IDS_CLIENT : IDS_APPLICATION;
+	return (ids);
+}
 
 /* The client's only field of that name; .p NULL: none, or several. */
 static struct text

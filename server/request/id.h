@@ -12,10 +12,17 @@
 
 #include "base/text.h"
 
+struct conf;
 struct request;
+
+/* Who gets the id of a request: server.request-id and server.traceparent. */
+#define IDS_APPLICATION 1u
+#define IDS_CLIENT      2u
+#define IDS_TRACE       4u
 
 #define REQUEST_ID_MAX 128u /* bytes of a peer's */
 
+unsigned request_ids(const struct conf *); /* IDS_* */
 struct text request_id(struct request *);
 /* The traceparent (W3C Trace Context) that applications get in place of the client's; .n 0: the
  * client's id comes from a trusted peer and is valid, so it passes with its tracestate.

@@ -17,6 +17,7 @@
 #include "server/request/request.h"
 #include "server/request/route.h"
 #include "server/request/told.h"
+#include "server/route/sites.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 #include "wire/urlpath.h"

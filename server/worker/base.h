@@ -77,7 +77,7 @@ struct worker_base {
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page *pages;          /* PAGES prepared error replies, by status */
 	struct reply_scopes *scopes; /* of its sites */
-	struct upstream **upstreams; /* two for each block, see server/config/site.c */
+	struct upstream **upstreams; /* two for each block, see server/handler/proxy.c */
 	size_t nupstreams;
 	struct upstream *cgi; /* its programs; NULL: none has run yet */
 	struct buf line;      /* the log line being written */

@@ -1,5 +1,6 @@
 /* server/worker/worker.c -- see worker.h */
 #include "base/arena.h"
+#include "files/hold/hold.h"
 #include "io/body.h"
 #include "io/sender.h"
 #include "proxy-core/exchange.h"

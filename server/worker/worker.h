@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "io/io.h"
 #include "io/rest.h"
-#include "server/config/site.h"
+#include "server/config/page.h"
 #include "server/conn/bans.h"
 #include "server/conn/eviction.h"
 #include "server/reply/scope.h"

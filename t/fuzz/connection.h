@@ -25,6 +25,7 @@
 #include "server/config/impl.h"
 #include "server/config/resources.h"
 #include "server/conn/conn.h"
+#include "server/module/rules.h"
 #include "server/worker/worker.h"
 
 /* Around what the server does, not the test. */
@@ -176,7 +177,7 @@ setup(unsigned key)
 	if (s->config == NULL)
 		fprintf(stderr, "%.*s\n%.*s\n", (int)err.n, err.p, (int)text.n, text.p);
 	must(s->config != NULL);
-	s->resources = resources_new(s->config, no_log, NULL, why, sizeof(why));
+	s->resources = resources_new(s->config, rules_kinds, no_log, NULL, why, sizeof(why));
 	must(s->resources != NULL);
 	s->key = key;
 	buf_free(&text);

@@ -1,6 +1,9 @@
 /* t/fuzz/fuzz_pattern.c -- "regex LF replacement LF subject LF capture": what comes out is
  * printable on one line and not too long. */
+#include "base/buf.h"
+#include "base/match.h"
 #include "base/must.h"
+#include "server/config/config.h"
 #include "server/module/pattern.h"
 #include "wire/urlpath.h"
 #include "t/fuzz/fuzz.h"

@@ -1,4 +1,5 @@
 /* t/unit/server/overdue.c -- the net below the deadlines: a request that nobody ends is ended. */
+#include "files/hold/hold.h"
 #include "server/request/request.h"
 #include "t/unit/server/simworker.h"
 #include "server/conn/impl.h"

@@ -1,7 +1,10 @@
 /* t/unit/server/pattern.c -- rules of url.redirect and url.rewrite-*: what each form becomes. */
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "base/match.h"
 #include "base/must.h"
+#include "server/config/config.h"
 #include "server/module/pattern.h"
 #include "t/unit/test.h"
 #include "wire/base64url.h"

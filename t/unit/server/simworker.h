@@ -18,6 +18,7 @@
 #include "server/config/config.h"
 #include "server/config/resources.h"
 #include "server/conn/conn.h"
+#include "server/module/rules.h"
 #include "server/worker/worker.h"
 #include "t/unit/test.h"
 
@@ -97,7 +98,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_free(&err);
 	buf_free(&warn);
 	wc.config = config;
-	resources = resources_new(config, the_access_log, NULL, why, sizeof(why));
+	resources = resources_new(config, rules_kinds, the_access_log, NULL, why, sizeof(why));
 	if (resources == NULL)
 		g_test_message("%s", why);
 	g_assert_nonnull(resources);

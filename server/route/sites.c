@@ -1,23 +1,23 @@
-/* server/config/site.c -- see site.h */
-#include "server/config/site.h"
+/* server/route/sites.c -- see sites.h */
+#include "server/route/sites.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "files/hold/hold.h"
-#include "files/root.h"
-#include "io/file.h"
-#include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
 #include "server/config/check/log_names.h"
+#include "server/config/config.h"
 #include "server/config/resources.h"
-#include "server/module/deflate.h"
-#include "server/module/dirlisting.h"
+#include "server/config/site.h"
+#include "server/handler/handler.h"
+#include "server/log/debug_log.h"
 #include "server/module/module.h"
 #include "server/reply/scope.h"
-#include "server/status/worker_counters.h"
+#include "server/request/id.h"
 #include "server/worker/base.h"
-#include "wire/codec/codec.h"
+#include "wire/codec/message.h"
 #include "wire/http1/validate.h"
 #include "wire/log_format.h"
 
@@ -30,65 +30,12 @@ dir_trimmed(struct text dir)
 	return (dir);
 }
 
-/* server.follow-symlink, for names that a client chooses. */
-static uint64_t
-links_of(const struct conf *c)
-{
-	if (strcmp(c->follow_symlink, "enable") == 0)
-		return (0);
-	return (IO_BENEATH | (strcmp(c->follow_symlink, "disable") == 0 ? IO_NO_SYMLINKS : 0));
-}
-
-/* Some files are not sent because of their names: a link must not give them another one. */
-static uint64_t
-names_of(const struct conf *c)
-{
-	bool has_list = c->exclude_extensions.n != 0 || c->script_extensions.n != 0 ||
-			c->cgi_assign.n != 0 || c->condition_endings->n != 0;
-
-	return (has_list ? IO_REAL_NAME : 0);
-}
-
-static int
-scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint64_t links)
-{
-	uint64_t resolve =
-	    IO_LINKS | links | names_of(s->conf) | (s->conf->noatime ? IO_NOATIME : 0);
-
-	if (dir == NULL)
-		return (-ENOENT);
-	if (io_fd_is_local(dir->fd))
-		resolve |= IO_LOCAL;
-	*sc = reply_scope_get(s->worker->scopes, s->worker->io, dir->fd, resolve, &s->style);
-	return (*sc != NULL ? 0 : -ENOMEM);
-}
-
-struct file_scope *
-site_scope(struct site *s, const struct root *root)
-{
-	struct file_scope *sc;
-	struct site_root *roots;
-	size_t i;
-
-	for (i = 0; i < s->nroots; i++)
-		if (s->roots[i].root == root)
-			return (s->roots[i].scope);
-	roots = realloc(s->roots, (s->nroots + 1) * sizeof(*s->roots));
-	if (roots == NULL)
-		return (NULL);
-	s->roots = roots;
-	if (scope_make(s, &sc, root, links_of(s->conf)) != 0)
-		return (NULL);
-	s->roots[s->nroots++] = (struct site_root){ root, sc };
-	return (sc);
-}
-
 static int
 send_file_root_make(struct site *s, struct send_file_root *r, const char *dir)
 {
 	r->root = resources_root(s->worker->conf.resources, dir);
 	/* An application may name a path with "..". */
-	return (scope_make(s, &r->scope, r->root, IO_BENEATH | links_of(s->conf)));
+	return (reply_scope_make(s, r->root, true, &r->scope));
 }
 
 /* An empty list of roots means the document root, not "anything". */
@@ -155,14 +102,6 @@ wants_head(const struct site *s)
 	return ((s->access != NULL && f != NULL && f->reply) || s->conf->log_response_header);
 }
 
-/* A debug.log-* setting of server/log/debug_log.h is on. */
-static bool
-wants_debug(const struct conf *c)
-{
-	return (c->log_request_header || c->log_response_header || c->log_handling ||
-		c->log_condition || c->log_cond_cache || c->log_not_found || c->log_on_error);
-}
-
 static int
 tables_make(struct site *s)
 {
@@ -178,14 +117,13 @@ tables_make(struct site *s)
 		return (-EINVAL);
 	s->pages = resources_pages(s->worker->conf.resources, s->conf->error_prefix);
 	s->access = resources_log(s->worker->conf.resources, log_name_access(s->conf));
-	s->debug = wants_debug(s->conf);
+	s->debug = debug_log_is_on(s->conf);
 	s->wants_head = wants_head(s);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')
 		buf_printf(&tag, "Server: %s\r\n", s->conf->server_tag);
 	s->style.ranges = s->conf->range_requests;
 	s->style.watched = s->conf->cut_changed;
-	deflate_of(s);
 	s->style.tag_line = tag.n != 0 && !tag.failed ? buf_as_text(&tag) : (struct text){ "", 0 };
 	return (0);
 }
@@ -200,65 +138,6 @@ timing_of(const struct conf *conf)
 	return (strcmp(conf->log_timing, "enable") == 0 ? TIMING_LINE : TIMING_OFF);
 }
 
-/* proxy-core.max-pool-size applies to the whole server: each worker gets its share, at least
- * one. */
-static unsigned
-pool_share(const struct worker_base *w, uint64_t size)
-{
-	return (size > 0 ? (unsigned)((size + w->conf.nworkers - 1) / w->conf.nworkers) : 1);
-}
-
-/* Uses the values of the block, not those of the first request. */
-static struct upstream *
-upstream_of_block(const struct worker_base *w, int block, bool authorizer)
-{
-	struct proxy_conf pc;
-	struct conf c;
-
-	config_block(w->conf.config, block, &c);
-	pc = (struct proxy_conf){
-		.proto = proto_find(authorizer ? c.authorizer_protocol : c.proxy_protocol),
-		.backends = resources_backends(w->conf.resources,
-		    authorizer ? c.authorizer_number : c.proxy_number),
-		.balancer = c.proxy_balancer,
-		.secret = c.proxy_secret,
-		.max_pool_size = pool_share(w, c.proxy_pool_size),
-		.max_keep_alive_requests = (unsigned)c.proxy_keepalive,
-		.disable_ms = (unsigned)(1000 * c.proxy_disable_time),
-		.max_waiters = c.proxy_backlog != 0 ? (unsigned)c.proxy_max_waiters : 0,
-		.connect_ms = (unsigned)(1000 * c.proxy_connect_timeout),
-		.check_url = authorizer ? NULL : c.proxy_check_url,
-		.check_ms = (unsigned)(1000 * c.proxy_check_interval),
-		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
-		.balance_factor = (unsigned)c.proxy_balance_factor,
-		.max_fails = (unsigned)c.proxy_max_fails,
-		.fail_ms = (unsigned)(1000 * c.proxy_fail_timeout),
-		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
-	};
-	return (upstream_new(w->io, &w->counters->events, &pc));
-}
-
-/* Sites of one block share its pools.  A block has a place for each of its two lists. */
-static int
-upstream_get(struct worker_base *w, int block, bool authorizer, struct upstream **u)
-{
-	size_t place = 2 * (size_t)block + authorizer;
-	struct upstream **all;
-
-	if (place >= w->nupstreams) {
-		all = realloc(w->upstreams, (place + 1) * sizeof(*all));
-		if (all == NULL)
-			return (-ENOMEM);
-		w->upstreams = all;
-		while (w->nupstreams <= place)
-			w->upstreams[w->nupstreams++] = NULL;
-	}
-	if (w->upstreams[place] == NULL)
-		w->upstreams[place] = upstream_of_block(w, block, authorizer);
-	*u = w->upstreams[place];
-	return (*u != NULL ? 0 : -ENOMEM);
-}
-
 static int
 upstreams_get(struct site *s)
 {
@@ -266,16 +145,10 @@ upstreams_get(struct site *s)
 	int err = 0;
 
 	if (c->proxy_backends.n != 0)
-		err = upstream_get(s->worker, c->proxy_block, false, &s->upstream);
+		err = proxy_upstream(s->worker, c->proxy_block, false, &s->upstream);
 	if (err == 0 && c->authorizer.n != 0)
-		err = upstream_get(s->worker, c->authorizer_block, true, &s->authorizer);
+		err = proxy_upstream(s->worker, c->authorizer_block, true, &s->authorizer);
 	return (err);
-}
-
-int
-site_upstream(struct worker_base *w, int block, struct upstream **u)
-{
-	return (upstream_get(w, block, false, u));
 }
 
 static unsigned
@@ -287,17 +160,6 @@ forward_of(const struct conf_list *list)
 	for (i = 0; i < list->n; i++)
 		forward |= text_eq(list->v[i], TEXT("forwarded")) ? FORWARD_STANDARD : FORWARD_X;
 	return (forward);
-}
-
-unsigned
-site_ids(const struct conf *c)
-{
-	unsigned ids = c->traceparent ? IDS_TRACE : 0;
-	size_t i;
-
-	for (i = 0; i < c->request_id.n; i++)
-		ids |= text_eq(c->request_id.v[i], TEXT("client")) ? IDS_CLIENT : IDS_APPLICATION;
-	return (ids);
 }
 
 int
@@ -315,16 +177,15 @@ site_new(struct worker_base *w, const struct conf *conf, struct site **sp)
 	s->rewrite_request = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_request);
 	s->rewrite_response = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_response);
 	s->forward = forward_of(&conf->proxy_forwarded);
-	s->ids = site_ids(conf);
+	s->ids = request_ids(conf);
 	s->docroot_dir = dir_trimmed(text_of(conf->document_root));
-	modules_of(conf, &s->modules);
 	for (i = 0; i < RULES; i++)
-		s->rules[i] =
-		    resources_rules(w->conf.resources, (unsigned)i, rules_kinds[i]->key(conf));
+		s->rules[i] = resources_rules(w->conf.resources, (unsigned)i, conf);
+	modules_of(s);
 	err = tables_make(s);
 	if (err == 0)
-		err = scope_make(s, &s->docroot,
-		    resources_root(w->conf.resources, conf->document_root), links_of(conf));
+		err = reply_scope_make(s, resources_root(w->conf.resources, conf->document_root),
+		    false, &s->docroot);
 	if (err == 0)
 		err = send_file_roots_make(s);
 	if (err == 0)
@@ -344,7 +205,7 @@ site_free(struct site *s)
 {
 	size_t i;
 
-	dirlisting_forget(s->worker, s);
+	modules_site_end(s);
 	file_scope_put(s->docroot);
 	for (i = 0; i < s->nsend_file_roots; i++)
 		file_scope_put(s->send_file_roots[i].scope);
