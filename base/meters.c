@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/rate.h"
 
 struct meter {        /* each field is atomic */
 	uint64_t key; /* hash of the address; 0: never used */
@@ -78,14 +79,14 @@ find(struct meters *ms, struct client_addr a)
 }
 
 uint64_t
-meters_request(struct meters *ms, struct client_addr a, uint64_t now_ns, uint64_t interval_ns,
+meters_request(struct meters *ms, struct client_addr a, uint64_t now_ns, uint64_t per_s,
     uint64_t burst)
 {
 	uint64_t *at = &find(ms, a)->requests_ns, old = load(at), next, limit;
 
-	limit = now_ns + burst * interval_ns;
+	limit = now_ns + burst * (NS_PER_S / per_s);
 	do {
-		next = (old > now_ns ? old : now_ns) + interval_ns;
+		next = pace_after(old, now_ns, 1, per_s);
 		if (next > limit)
 			return (next - limit);
 	} while (

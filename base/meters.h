@@ -33,9 +33,9 @@ struct meters;
 struct meters *meters_new(unsigned sets); /* a power of two; NULL: no memory */
 void meters_free(struct meters *);        /* NULL is allowed */
 
-/* Counts one request.  interval_ns: 1/rate; burst: requests at once, at least 1.  0: it is
+/* Counts one request.  per_s: the rate; burst: requests at once, at least 1.  0: it is
  * within the rate; otherwise the time until one would be, and nothing is counted. */
-uint64_t meters_request(struct meters *, struct client_addr, uint64_t now_ns, uint64_t interval_ns,
+uint64_t meters_request(struct meters *, struct client_addr, uint64_t now_ns, uint64_t per_s,
     uint64_t burst);
 /* The meter of bytes, atomic, for pace_turn(): to be used at once. */
 uint64_t *meters_bytes(struct meters *, struct client_addr);

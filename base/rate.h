@@ -48,9 +48,28 @@ debt_patience_ms(uint64_t debt_ns, uint64_t idle_ms)
 	return (debt_ms < idle_ms ? (uint32_t)(idle_ms - debt_ms) : 1);
 }
 
-/* A reply that is sent at a rate of limit bytes a second.  The bytes of PACE_MS are sent at once.
- * The next ones follow at *due_ns, when the first ones have had their time.  There is no credit for
- * a pause.  limit 0: no rate. */
+/* A limit is one number, due_ns: the time at which all that was taken has had its time.
+ *
+ *      now - burst      now         due_ns
+ *   -------|-------------|-------------|-----> time      wait for due_ns - now
+ *
+ * Time that is not used is lost after the burst.  The time at which n more have had theirs: */
+static inline uint64_t
+pace_after(uint64_t due_ns, uint64_t from_ns, uint64_t n, uint64_t per_s)
+{
+	return ((due_ns > from_ns ? due_ns : from_ns) + n * NS_PER_S / per_s);
+}
+
+/* Takes n; from_ns: now, or now - burst.  per_s 0: no limit. */
+static inline void
+pace_note(uint64_t *due_ns, uint64_t from_ns, uint64_t n, uint64_t per_s)
+{
+	if (per_s != 0)
+		*due_ns = pace_after(*due_ns, from_ns, n, per_s);
+}
+
+/* A reply that is sent at a rate of limit bytes a second, without a burst.  The bytes of PACE_MS
+ * are sent at once.  The next ones follow at due_ns.  limit 0: no rate. */
 #define PACE_MS 250u
 
 static inline uint64_t
@@ -98,7 +117,7 @@ pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 
 	do
 		start = due > now_ns ? due : now_ns;
-	while (!__atomic_compare_exchange_n(at, &due, start + bytes * NS_PER_S / p->limit, true,
+	while (!__atomic_compare_exchange_n(at, &due, pace_after(start, 0, bytes, p->limit), true,
 	    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
@@ -114,13 +133,6 @@ pace_give_back(struct pace_share *p, uint64_t bytes)
 	while (!__atomic_compare_exchange_n(at, &due, due > ns ? due - ns : 0, true,
 	    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-}
-
-static inline void
-pace_note(uint64_t *due_ns, uint64_t now_ns, uint64_t bytes, uint32_t limit)
-{
-	if (limit != 0)
-		*due_ns = (*due_ns > now_ns ? *due_ns : now_ns) + bytes * NS_PER_S / limit;
 }
 
 #endif

@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rate.h"
 #include "walk/report.h"
 #include "walk/touch.h"
 
 #define CHUNK_MIN 4096
 #define CHUNK_MAX (128 * 1024) /* the kernel's read-ahead, and one request to most disks */
+
+/* A sleeping thread wakes late.  The lost time may be made up for, up to this much. */
+#define BURST (20 * NS_PER_MS)
 
 /* All threads may read a chunk before its size is known: together at most a tenth of a second of
  * the limit. */
@@ -89,13 +93,13 @@ walker_failed(struct walker *w, const struct walk_dir *d, const char *name, int 
 /* ---------------------------------------------------------------- rates */
 
 static uint64_t
-wait_for(struct walk_shared *s, struct token_bucket *b, uint64_t n)
+wait_for(struct walk_shared *s, struct walk_rate *r, uint64_t n)
 {
 	uint64_t now = clock_mono_ns(), wait;
 
 	pthread_mutex_lock(&s->lock);
-	wait = token_bucket_wait(b, now);
-	token_bucket_take(b, n, now);
+	wait = r->due_ns > now ? r->due_ns - now : 0;
+	pace_note(&r->due_ns, now - BURST, n, r->per_s);
 	pthread_mutex_unlock(&s->lock);
 	return (wait);
 }
@@ -115,7 +119,7 @@ pace_file(struct walk_shared *s)
 
 /* The size of a read is known after it: waits until earlier bytes are paid for, then adds these. */
 static void
-pace_bytes(struct walk_shared *s)
+pace_read(struct walk_shared *s)
 {
 	uint64_t wait;
 
@@ -142,7 +146,7 @@ walker_read(struct walker *w, const struct walk_batch *b, const char *name, int 
 {
 	ssize_t got;
 
-	pace_bytes(w->shared);
+	pace_read(w->shared);
 	walker_enter(w, b->dir, name, b->dir->dev);
 	got = walk_touch_read(fd, w->buf, n, (off_t)at);
 	walker_leave(w);

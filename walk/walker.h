@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 
-#include "walk/token_bucket.h"
 #include "walk/conf.h"
 #include "walk/filter.h"
 #include "walk/queue.h"
@@ -21,7 +20,9 @@ struct walk_shared {
 	struct walk_queue *queue;
 	struct walk_state *state; /* NULL: none */
 	pthread_mutex_t lock;     /* of the fields below */
-	struct token_bucket files, bytes;
+	struct walk_rate {
+		uint64_t per_s, due_ns; /* 0: no limit; see pace_note() */
+	} files, bytes;
 	/* Directories read already; NULL without --follow: no directory has two names then. */
 	GHashTable *seen_inodes;
 };

@@ -72,7 +72,7 @@ route_limits(struct request *r)
 		return (NULL);
 	m->metered = METERED_GOES;
 	wait_ns = meters_request(r->worker->conf.meters, client, io_now(r->worker->io),
-	    NS_PER_S / c->address_requests, burst);
+	    c->address_requests, burst);
 	if (wait_ns != 0)
 		return (refuse(r, client, wait_ns));
 	(void)conn_over_rate(r, false);

@@ -6,7 +6,8 @@
 #include "t/unit/test.h"
 
 #define START   (1000 * NS_PER_S)
-#define EACH_NS (NS_PER_S / 10) /* ten a second */
+#define EACH    10u /* a second */
+#define EACH_NS (NS_PER_S / EACH)
 
 static struct client_addr
 address(uint32_t n)
@@ -23,7 +24,7 @@ some(struct meters *m, uint32_t from, uint64_t now, unsigned n, uint64_t burst)
 	unsigned i, ok = 0;
 
 	for (i = 0; i < n; i++)
-		ok += meters_request(m, address(from), now, EACH_NS, burst) == 0;
+		ok += meters_request(m, address(from), now, EACH, burst) == 0;
 	return (ok);
 }
 
@@ -34,7 +35,7 @@ TEST("/meters/rate")
 
 	g_assert_cmpuint(some(m, 1, START, 100, 20), ==, 20);
 	g_assert_cmpuint(some(m, 2, START, 100, 1), ==, 1);
-	g_assert_cmpuint(meters_request(m, address(1), START, EACH_NS, 20), ==, EACH_NS);
+	g_assert_cmpuint(meters_request(m, address(1), START, EACH, 20), ==, EACH_NS);
 	/* what was refused does not count: two more after 0.2 s */
 	g_assert_cmpuint(some(m, 1, START + 2 * EACH_NS, 100, 20), ==, 2);
 	for (i = 0; i < 1000; i++) /* ten seconds in steps of 0.01 s */
@@ -49,9 +50,9 @@ TEST("/meters/two-rates")
 {
 	struct meters *m = meters_new(1024);
 
-	g_assert_cmpuint(meters_request(m, address(1), START, NS_PER_S, 1), ==, 0);
-	g_assert_cmpuint(meters_request(m, address(1), START, EACH_NS, 10), ==, EACH_NS);
-	g_assert_cmpuint(meters_request(m, address(1), START, EACH_NS, 11), ==, 0);
+	g_assert_cmpuint(meters_request(m, address(1), START, 1, 1), ==, 0);
+	g_assert_cmpuint(meters_request(m, address(1), START, EACH, 10), ==, EACH_NS);
+	g_assert_cmpuint(meters_request(m, address(1), START, EACH, 11), ==, 0);
 	meters_free(m);
 }
 
@@ -107,7 +108,7 @@ hammer(void *arg)
 	unsigned i, ok = 0;
 
 	for (i = 0; i < 20000; i++)
-		ok += meters_request(arg, address(i % 3), START, EACH_NS, 1000) == 0;
+		ok += meters_request(arg, address(i % 3), START, EACH, 1000) == 0;
 	return (GUINT_TO_POINTER(ok));
 }
 
