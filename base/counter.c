@@ -3,43 +3,29 @@
 
 #include "base/counter.h"
 
-#define ROW(name, dotted, doc) { #name, dotted, doc, offsetof(struct counters, name) },
-#define NO_ROW(name, dotted, doc)
-
 const struct counter_info server_counter_infos[] = {
-#define C ROW
-#define A NO_ROW
+#define C(name, dotted, doc) { #name, dotted, doc, offsetof(struct counters, name) },
 #include "base/counters.def"
-#undef A
-#undef C
-	{ NULL },
-};
-
-const struct counter_info accel_counter_infos[] = {
-#define C NO_ROW
-#define A ROW
-#include "base/counters.def"
-#undef A
 #undef C
 	{ NULL },
 };
 
 uint64_t
-counter_get(const struct counters *c, const struct counter_info *info)
+counter_get(const void *c, const struct counter_info *info)
 {
 	return (
 	    __atomic_load_n((const uint64_t *)((const char *)c + info->offset), __ATOMIC_RELAXED));
 }
 
 void
-counters_add(struct counters *sum, const struct counters *c, const struct counter_info *info)
+counters_add(void *sum, const void *c, const struct counter_info *info)
 {
 	for (; info->name != NULL; info++)
 		*(uint64_t *)((char *)sum + info->offset) += counter_get(c, info);
 }
 
 void
-counters_each(const struct counters *c, const struct counter_info *info,
+counters_each(const void *c, const struct counter_info *info,
     void (*each)(void *arg, const char *dotted, uint64_t v), void *arg)
 {
 	for (; info->name != NULL; info++)
@@ -47,7 +33,7 @@ counters_each(const struct counters *c, const struct counter_info *info,
 }
 
 void
-counters_json(struct buf *out, const struct counters *c, const struct counter_info *info)
+counters_json(struct buf *out, const void *c, const struct counter_info *info)
 {
 	const char *before = "\"counters\":{";
 

@@ -9,9 +9,7 @@
 
 struct counters {
 #define C(name, dotted, doc) uint64_t name;
-#define A                    C
 #include "base/counters.def"
-#undef A
 #undef C
 };
 
@@ -35,15 +33,16 @@ struct counter_info {
 	const char *doc;
 	uint32_t offset;
 };
-/* The rows of each program; the last name is NULL. */
-extern const struct counter_info server_counter_infos[], accel_counter_infos[];
+/* The last name is NULL. */
+extern const struct counter_info server_counter_infos[];
 
-uint64_t counter_get(const struct counters *, const struct counter_info *);
-void counters_add(struct counters *sum, const struct counters *, const struct counter_info *);
+/* counters: the struct whose fields the rows name. */
+uint64_t counter_get(const void *counters, const struct counter_info *);
+void counters_add(void *sum, const void *counters, const struct counter_info *);
 
-void counters_each(const struct counters *, const struct counter_info *,
+void counters_each(const void *counters, const struct counter_info *,
     void (*each)(void *arg, const char *dotted, uint64_t v), void *arg);
 /* "counters":{...} */
-void counters_json(struct buf *, const struct counters *, const struct counter_info *);
+void counters_json(struct buf *, const void *counters, const struct counter_info *);
 
 #endif

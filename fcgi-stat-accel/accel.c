@@ -12,11 +12,11 @@ static void
 count_error(struct accel_counters *counters, int status)
 {
 	switch (status) {
-	case 403: count(&counters->events, accel_forbidden); break;
-	case 404: count(&counters->events, accel_not_found); break;
-	case 431: count(&counters->events, accel_too_long); break;
-	case 503: count(&counters->events, accel_unavailable); break;
-	default: count(&counters->events, accel_failed); break;
+	case 403: count(&counters->events, forbidden); break;
+	case 404: count(&counters->events, not_found); break;
+	case 431: count(&counters->events, too_long); break;
+	case 503: count(&counters->events, unavailable); break;
+	default: count(&counters->events, failed); break;
 	}
 }
 
@@ -242,16 +242,16 @@ accel_reply(const struct accel_conf *conf, char **params, const char *path,
 	int status = found->err == -E2BIG ? 431 : http1_status_of_errno(found->err);
 
 	if (goes_on(conf, params, status)) {
-		count(&counters->events, accel_go_on);
+		count(&counters->events, go_on);
 		reply_go_on(conf, params, found->err, reply);
 		return;
 	}
 	if (status == 200 && redirect(params, path, found, reply)) {
-		count(&counters->events, accel_redirects);
+		count(&counters->events, redirects);
 		return;
 	}
 	if (status == 200 && reply_file(conf, path, found, reply)) {
-		count(&counters->events, accel_files);
+		count(&counters->events, files);
 		return;
 	}
 	status = status == 200 ? 403 : status;

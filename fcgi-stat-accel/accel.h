@@ -43,9 +43,17 @@ struct accel_conf {
 	int expires; /* seconds; -1: no header */
 };
 
+/* counters.def has a row for each. */
+struct accel_events {
+	uint64_t accepted, refused, crowded_out, malformed, too_slow; /* connections */
+	uint64_t requests, aborted;
+	/* answers */
+	uint64_t files, redirects, go_on, forbidden, not_found, too_long, unavailable, failed;
+};
+
 /* For the status page and the log.  Written and read by the loop's thread only. */
 struct accel_counters {
-	struct counters events;
+	struct accel_events events;
 	unsigned conns, conns_max; /* open connections, and their limit */
 	uint64_t answered_ns;      /* when a file was last answered; 0: none was */
 	struct warm_stages warm;

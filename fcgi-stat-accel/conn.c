@@ -87,7 +87,7 @@ conn_drop(struct conn *c)
 	list_del(&c->link);
 	if (conn_waits(c)) {
 		conn_forget_request(c);
-		count(&c->all->counters->events, accel_aborted);
+		count(&c->all->counters->events, aborted);
 	}
 	if (c->receiving)
 		op_cancel(c->all->io, &c->op);
@@ -195,7 +195,7 @@ sent(struct io_op *op)
 	}
 	record_drop_string(&t->sending);
 	if (op->res == -ETIMEDOUT)
-		count(&c->all->counters->events, accel_too_slow);
+		count(&c->all->counters->events, too_slow);
 	if (c->closing)
 		conn_reap(c);
 	else if (op->res < 0)
@@ -246,7 +246,7 @@ take_result(struct conn *c, enum record_result result)
 	case RECORD_ABORT: conn_abort_request(c); break;
 	case RECORD_CLOSE: c->last = true; break;
 	case RECORD_BAD:
-		count(&c->all->counters->events, accel_malformed);
+		count(&c->all->counters->events, malformed);
 		c->last = true; /* answers to earlier requests are still sent */
 		return (c->all->out->len > 0 || is_sending(c));
 	case RECORD_MORE:
@@ -334,7 +334,7 @@ received(struct io_op *op)
 		return;
 	}
 	if (op->res == -ETIMEDOUT && !c->lingering)
-		count(&c->all->counters->events, accel_too_slow);
+		count(&c->all->counters->events, too_slow);
 	if (op->res > 0) {
 		c->all->events++;
 		conn_move(c, &c->all->busy); /* it must not be closed to make room */

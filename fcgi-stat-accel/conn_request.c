@@ -203,7 +203,7 @@ conn_take_request(struct conn *c)
 	char **params = request_read(c->all->reader, request);
 	bool waits = false, good;
 
-	count(&c->all->counters->events, accel_requests);
+	count(&c->all->counters->events, requests);
 	c->requests++;
 	good = params != NULL && answer_now(c, params, &waits);
 	if (waits)
@@ -223,7 +223,7 @@ conn_forget_request(struct conn *c)
 void
 conn_abort_request(struct conn *c)
 {
-	count(&c->all->counters->events, accel_aborted);
+	count(&c->all->counters->events, aborted);
 	if (conn_waits(c))
 		conn_forget_request(c);
 	c->last |= !c->record.keep;

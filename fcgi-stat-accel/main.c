@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi-stat-accel/advice_show.h"
+#include "fcgi-stat-accel/counters.h"
 #include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/open_asks.h"
@@ -52,7 +53,7 @@
 /* Everything that runs: made from the top, freed from the bottom. */
 struct program {
 	const struct options *opt;
-	struct accel_counters counters;
+	struct all_counters counters;
 	struct advice advice;
 	struct status status;
 	struct listener *listener;
@@ -119,7 +120,7 @@ drop_root(struct program *p)
 	pin_raise_limit(p->opt->pin);
 	err = p->opt->user.name != NULL ? user_become(&p->opt->user) : 0;
 	if (err == 0) {
-		p->pinned_max = pin_start(p->opt->pin, &p->counters.events);
+		p->pinned_max = pin_start(p->opt->pin, &p->counters.pins);
 		return (0);
 	}
 	print_error("--user %s: %s%s", p->opt->user.name, g_strerror(-err),
@@ -328,8 +329,8 @@ static int
 start_warm(struct program *p)
 {
 	const char *root = NULL;
-	int err =
-	    warm_new(&p->opt->warm, p->io, &p->counters.events, &p->counters.warm, &p->warm, &root);
+	int err = warm_new(&p->opt->warm, p->io, &p->counters.files, &p->counters.accel.warm,
+	    &p->warm, &root);
 
 	if (err == 0)
 		return (0);
@@ -400,7 +401,7 @@ serve(struct program *p)
 	const struct serve_conf conf = {
 		.conns = { .io = p->io,
 		    .warm = p->warm,
-		    .counters = &p->counters,
+		    .counters = &p->counters.accel,
 		    .accel = &p->opt->accel,
 		    .advice = &p->advice,
 		    .status = &p->status,

@@ -52,7 +52,7 @@ may_lock(uint64_t bytes)
 }
 
 uint64_t
-pin_start(uint64_t bytes, struct counters *counters)
+pin_start(uint64_t bytes, struct io_pins_counters *counters)
 {
 	uint64_t got = bytes == 0 || may_lock(bytes) ? bytes : MIN(bytes, limit());
 	const struct io_pins_conf conf = { .bytes = got, .ms = PIN_MS, .counters = counters };

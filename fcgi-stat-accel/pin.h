@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-struct counters;
+struct io_pins_counters;
 
 #define PIN_MAX (1ull << 40)
 
 /* While it is root, as far as the system lets it. */
 void pin_raise_limit(uint64_t bytes);
 /* Begins with as many of these bytes as may be locked; returns their number. */
-uint64_t pin_start(uint64_t bytes, struct counters *);
+uint64_t pin_start(uint64_t bytes, struct io_pins_counters *);
 /* Warns if the limit is too small. */
 void pin_log(uint64_t asked, uint64_t got);
 

@@ -93,7 +93,7 @@ static void
 make_room(struct serve *s)
 {
 	if (conns_make_room(&s->all))
-		count(&s->all.counters->events, accel_crowded_out);
+		count(&s->all.counters->events, crowded_out);
 	else
 		accept_later(s);
 }
@@ -104,9 +104,9 @@ take_conn(struct serve *s, int fd)
 	bool welcome = listener_welcome(*s->listener, fd, &s->peer);
 
 	if (welcome)
-		count(&s->all.counters->events, accel_accepted);
+		count(&s->all.counters->events, accepted);
 	else
-		count(&s->all.counters->events, accel_refused);
+		count(&s->all.counters->events, refused);
 	advice_connected(s->all.advice, welcome, io_now(s->all.io));
 	conn_open(&s->all, fd, welcome);
 }

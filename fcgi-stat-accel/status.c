@@ -10,6 +10,7 @@
 #include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/advice_show.h"
+#include "fcgi-stat-accel/counters.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pin.h"
 #include "io/disk/pools_status.h"
@@ -17,14 +18,26 @@
 #include "io/memory/memory_status.h"
 #include "io/memory/process_status.h"
 
+const struct counter_info accel_counter_infos[] = {
+#define C(part, name, dotted, doc) { #name, dotted, doc, offsetof(struct all_counters, part.name) },
+#include "fcgi-stat-accel/counters.def"
+#undef C
+	{ NULL },
+};
+_Static_assert(NELEM(accel_counter_infos) - 1 ==
+		   (sizeof(struct accel_events) + sizeof(struct warm_counters) +
+		       sizeof(struct io_pins_counters)) /
+		       sizeof(uint64_t),
+    "each counter has its row in counters.def");
+
 static const struct stage {
 	const char *name; /* as in base/timing.h */
 	size_t offset;
 } stages[] = {
-	{ "stat-queue", offsetof(struct accel_counters, warm.queue) },
-	{ "stat", offsetof(struct accel_counters, warm.stat) },
-	{ "read", offsetof(struct accel_counters, warm.read) },
-	{ "total", offsetof(struct accel_counters, total) },
+	{ "stat-queue", offsetof(struct all_counters, accel.warm.queue) },
+	{ "stat", offsetof(struct all_counters, accel.warm.stat) },
+	{ "read", offsetof(struct all_counters, accel.warm.read) },
+	{ "total", offsetof(struct all_counters, accel.total) },
 };
 
 static const struct histogram *
@@ -43,7 +56,7 @@ uptime_s(const struct status *s)
 static uint64_t
 idle_s(const struct status *s)
 {
-	uint64_t last = MAX(s->counters->answered_ns, s->started_ns);
+	uint64_t last = MAX(s->counters->accel.answered_ns, s->started_ns);
 
 	return (clock_between(last, clock_mono_ns()) / NS_PER_S);
 }
@@ -89,10 +102,10 @@ oldest_job_ns(const struct io_pools_status *pools)
 static void
 text_summary(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
-	const struct accel_counters *c = s->counters;
+	const struct accel_counters *c = &s->counters->accel;
+	const struct warm_counters *f = &s->counters->files;
 	uint64_t answers = histogram_count(&c->total), cpu_us = clock_process_cpu_ns() / 1000,
-		 memory = c->events.accel_hot + c->events.accel_remembered,
-		 all = memory + c->events.accel_cold + c->events.accel_joined;
+		 memory = f->hot + f->remembered, all = memory + f->cold + f->joined;
 
 	buf_printf(out, "accel.summary: ");
 	if (answers == 0)
@@ -135,7 +148,7 @@ take_memory(struct io_memory_status *m)
 static void
 as_text(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
-	const struct accel_counters *c = s->counters;
+	const struct accel_counters *c = &s->counters->accel;
 	struct io_memory_status memory;
 	struct io_pins_status pins;
 
@@ -155,7 +168,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	text_line(out, "pins.bytes", pins.bytes);
 	text_line(out, "pins.limit", pins.budget);
 	text_line(out, "pins.locked", pins.windows);
-	counters_each(&c->events, accel_counter_infos, counter_line, out);
+	counters_each(s->counters, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
 	text_mounts(out, pools);
@@ -171,7 +184,7 @@ static void
 as_json(struct buf *out, const struct status *s, const struct io_pools_status *pools,
     void (*put)(struct buf *, const struct histogram *))
 {
-	const struct accel_counters *c = s->counters;
+	const struct accel_counters *c = &s->counters->accel;
 	struct io_memory_status memory;
 	struct io_pins_status pins;
 
@@ -198,7 +211,7 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	take_memory(&memory);
 	io_memory_status_json(out, &memory);
 	buf_str(out, ",\n");
-	counters_json(out, &c->events, accel_counter_infos);
+	counters_json(out, s->counters, accel_counter_infos);
 	buf_str(out, "}\n");
 }
 
@@ -208,7 +221,7 @@ static void
 as_metrics(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct prom p = { out, "fcgi_stat_accel" };
-	const struct accel_counters *c = s->counters;
+	const struct accel_counters *c = &s->counters->accel;
 	struct io_memory_status memory;
 	struct io_pins_status pins;
 
@@ -233,7 +246,7 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_gauge(&p, "pins_locked", "Windows of files locked in memory.", pins.windows);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
 		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
-		    counter_get(&c->events, info));
+		    counter_get(s->counters, info));
 	prom_counter(&p, "log.suppressed",
 	    "Log lines suppressed because there were too many of their kind in a second.",
 	    log_suppressed());
@@ -345,7 +358,7 @@ group_length(const struct counter_info *info)
 
 /* Logs the counters of one group, from info on; returns the first of the next group. */
 static const struct counter_info *
-log_group(const struct accel_counters *c, const struct counter_info *info)
+log_group(const struct all_counters *c, const struct counter_info *info)
 {
 	struct log_field f[GROUP_MAX];
 	size_t n = 0, length = group_length(info);
@@ -355,7 +368,7 @@ log_group(const struct accel_counters *c, const struct counter_info *info)
 	       strncmp(info->dotted, group, length) == 0;
 	     info++)
 		if (n < GROUP_MAX)
-			f[n++] = LF_U64(info->dotted + length + 1, counter_get(&c->events, info));
+			f[n++] = LF_U64(info->dotted + length + 1, counter_get(c, info));
 	log_event_fields(LOG_INFO, NULL, group, f, n);
 	g_free(group);
 	return (info);
@@ -409,7 +422,7 @@ log_memory(void)
 void
 status_log(const struct status *s)
 {
-	const struct accel_counters *c = s->counters;
+	const struct accel_counters *c = &s->counters->accel;
 	struct io_pools_status pools;
 
 	log_event(LOG_INFO, NULL, "accel.stats", LF_STR("mode", s->mode),
@@ -418,7 +431,7 @@ status_log(const struct status *s)
 	    LF_U64("idle-s", idle_s(s)), LF_U64("cpu-ms", clock_process_cpu_ns() / NS_PER_MS));
 	advice_log_all(s->advice);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL;)
-		info = log_group(c, info);
+		info = log_group(s->counters, info);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		log_stage(stages[i].name, stage_of(s, &stages[i]));
 	io_pools_status_take(&pools, s->pools);

@@ -19,12 +19,13 @@
 #include "fcgi-stat-accel/advice.h"
 #include "io/start/sandbox.h"
 
+struct all_counters; /* fcgi-stat-accel/counters.h */
 struct io_pools;
 
 struct status {
 	const char *status_path, *ping_path; /* NULL: none */
 	const char *mode;                    /* "sendfile", "auth" */
-	const struct accel_counters *counters;
+	const struct all_counters *counters;
 	const struct advice *advice;
 	const struct accel_conf *accel; /* for about.h; NULL: it does not answer */
 	const struct warm_conf *warm;

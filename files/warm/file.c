@@ -67,7 +67,7 @@ note_times(struct warm_file *f)
 	f->found.read_ns = clock_between(opened, at->end);
 	f->found.awake = at->awake;
 	if (!f->pins)
-		count_add(f->warm->counters, accel_bytes_before, f->first.n);
+		count_add(f->warm->counters, bytes_before, f->first.n);
 }
 
 /* io/ also answers -EACCES for a path that is neither a file nor a directory. */

@@ -13,6 +13,7 @@
 #define FILES_WARM_IMPL_H
 
 #include <glib.h>
+#include "files/warm/counters.h"
 #include "files/warm/warm.h"
 #include "files/lookup.h"
 #include "files/root.h"
@@ -71,7 +72,7 @@ struct warm_pins { /* pin.c */
 struct warm {
 	const struct warm_conf *conf;
 	struct io *io;
-	struct counters *counters;
+	struct warm_counters *counters;
 	struct warm_stages *stages;
 	struct warm_roots roots;
 	struct warm_order order;

@@ -109,10 +109,10 @@ count_found(struct warm *wm, const struct warm_found *f)
 	struct warm_stages *s = wm->stages;
 
 	if (f->hot) {
-		count(wm->counters, accel_hot);
+		count(wm->counters, hot);
 		return;
 	}
-	count(wm->counters, accel_cold);
+	count(wm->counters, cold);
 	pin_cold(wm);
 	histogram_add(&s->queue, f->queue_ns);
 	histogram_add(&s->stat, f->stat_ns);

@@ -186,7 +186,7 @@ note_slow(struct warm_entry *e, const char *stage, int err)
 	if (wm->conf->slow_ms == 0 || ns < wm->conf->slow_ms * NS_PER_MS || e->told)
 		return;
 	e->told = true;
-	count(wm->counters, accel_slow);
+	count(wm->counters, slow);
 	log_limited(1, LOG_WARN, NULL, "file.slow", LF_STR("path", e->lk.path.p),
 	    LF_STR("stage", stage), LF_U64("ms", ns / NS_PER_MS), LF_ERR("error", err));
 }
@@ -308,11 +308,11 @@ entry_ask(struct warm *wm, const char *path, bool leaf, struct warm_wait *w)
 		return (entry_load(e, w));
 	}
 	if (e->load != NULL) {
-		count(wm->counters, accel_joined);
+		count(wm->counters, joined);
 		wait_add(e, w);
 		return (false);
 	}
-	count(wm->counters, accel_remembered);
+	count(wm->counters, remembered);
 	recall(e, &w->found);
 	return (true);
 }
@@ -332,7 +332,7 @@ wait_late(struct warm *wm, struct warm_wait *w)
 {
 	struct warm_entry *e = entry_of(w->wait.lookup);
 
-	count(wm->counters, accel_late);
+	count(wm->counters, late);
 	note_slow(e, load_stage(e->load), -ETIMEDOUT);
 	wait_leave(w, true);
 	w->found = (struct warm_found){ .err = -ETIMEDOUT };
@@ -402,7 +402,7 @@ warm_cancel(struct warm_wait *w)
 }
 
 int
-warm_new(const struct warm_conf *conf, struct io *io, struct counters *counters,
+warm_new(const struct warm_conf *conf, struct io *io, struct warm_counters *counters,
     struct warm_stages *stages, struct warm **out, const char **bad)
 {
 	struct warm *wm = g_new0(struct warm, 1);

@@ -19,13 +19,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include "base/counter.h"
 #include "base/histogram.h"
 #include "files/lookup.h"
 #include "wire/http1/range.h"
 
 struct io;
 struct warm;
+struct warm_counters; /* files/warm/counters.h */
 
 enum warm_how { WARM_STAT, WARM_OPEN, WARM_READ };
 
@@ -90,7 +90,7 @@ struct warm_wait {
 
 /* *conf, its lists, *counters and *stages must outlive it.  -errno: *bad is the root that cannot be
  * opened, or NULL; -ENOSYS: no openat2(2). */
-int warm_new(const struct warm_conf *, struct io *, struct counters *, struct warm_stages *,
+int warm_new(const struct warm_conf *, struct io *, struct warm_counters *, struct warm_stages *,
     struct warm **, const char **bad);
 void warm_free(struct warm **); /* after all waits have ended */
 

@@ -102,7 +102,7 @@ read_behind(struct warm_read *rd)
 	rd->stop = false;
 	if (order_behind(rd))
 		return;
-	count(rd->warm->counters, accel_behind_skipped);
+	count(rd->warm->counters, behind_skipped);
 	read_free(rd);
 }
 
@@ -232,7 +232,7 @@ before_done(struct warm_read *rd, const struct io_op *op)
 
 	if (op->res >= 0) {
 		if (!f->pins)
-			count_add(rd->warm->counters, accel_bytes_before, (uint64_t)op->res);
+			count_add(rd->warm->counters, bytes_before, (uint64_t)op->res);
 		rd->last_ns = MAX(rd->last_ns, op->at.end);
 		f->found.awake &= op->at.awake;
 		return;
@@ -246,7 +246,7 @@ static void
 behind_done(struct warm_read *rd, const struct io_op *op)
 {
 	if (op->res > 0)
-		count_add(rd->warm->counters, accel_bytes_behind, (uint64_t)op->res);
+		count_add(rd->warm->counters, bytes_behind, (uint64_t)op->res);
 	else if (op->res == -EAGAIN && op->spare)
 		order_pause(rd->warm);
 	else

@@ -8,8 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/list.h"
+#include "io/counters.h"
 #include "io/disk/pin.h"
 
 #define ROWS 1024u
@@ -152,7 +152,7 @@ is_there(const struct pin *new, uint64_t *of_file, struct pin **stale)
 static bool
 refuse(void)
 {
-	count(pins.conf.counters, accel_pins_refused);
+	count(pins.conf.counters, refused);
 	return (false);
 }
 
@@ -185,7 +185,7 @@ add(struct pin *new)
 		if (old == NULL) /* other threads lock all that may be locked */
 			return (refuse());
 		if (clock_between(old->since_ns, new->since_ns) < SENT_NS)
-			count(pins.conf.counters, accel_pins_early);
+			count(pins.conf.counters, early);
 		unpin(old);
 	}
 	pins.bytes += new->len;
@@ -216,7 +216,7 @@ settle(struct pin *p, bool locked)
 {
 	if (locked) {
 		list_add_tail(&pins.age, &p->age);
-		count(pins.conf.counters, accel_pins);
+		count(pins.conf.counters, pinned);
 		return;
 	}
 	(void)refuse();
@@ -285,7 +285,7 @@ io_pin_again(const struct statx *stx)
 		found = true;
 	}
 	if (found)
-		count(pins.conf.counters, accel_pins_again);
+		count(pins.conf.counters, again);
 	pthread_mutex_unlock(&pins.lock);
 	return (found);
 }

@@ -18,16 +18,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct counters;
+struct io_pins_counters; /* io/counters.h */
 struct statx;
 
 #define PINS_MAX 4096u /* a process may have 65530 mappings */
 
 struct io_pins_conf {
-	uint64_t bytes; /* at most this many; 0: nothing is pinned */
-	unsigned ms;    /* for this long after the last answer */
-	/* Its rows accel_pin*; must outlive the threads. */
-	struct counters *counters;
+	uint64_t bytes;                    /* at most this many; 0: nothing is pinned */
+	unsigned ms;                       /* for this long after the last answer */
+	struct io_pins_counters *counters; /* must outlive the threads */
 };
 struct io_pins_status {
 	uint64_t bytes, budget, windows;

@@ -8,7 +8,7 @@ use Test::More;
 sub spew ($file, $text) { open my $fh, '>', $file or die "$file: $!"; print $fh $text; close $fh or die "$file: $!"; return }
 
 my $dir = File::Temp->newdir;
-mkdir "$dir/$_" for qw(scripts base server server/process);
+mkdir "$dir/$_" for qw(scripts base fcgi-stat-accel server server/process);
 copy('scripts/lint', "$dir/scripts/lint") or die "scripts/lint: $!";
 spew("$dir/server/a.c", <<'C');
 /* log_event(LOG_INFO, NULL, "in.comment"); */
@@ -28,7 +28,7 @@ two(void)
 }
 C
 spew("$dir/server/process/logs.c", "void\nprocess_say(const char *ev)\n{\n\tlog_event(level, NULL, ev, LF_TEXT(\"what\", line));\n}\n");
-spew("$dir/base/counters.def", qq{A(x, "accel.group.x", "x")\nC(y, "server.group.y", "y")\n});
+spew("$dir/fcgi-stat-accel/counters.def", qq{C(x.y, z, "accel.group.x", "x")\n});
 
 sub row ($name, $who = 'server', $level = 'warn') { return qq{E("$name", "$who", "$level", "It means \\"x\\"", "")} }
 my @rows = (row('a.one'), row('accel.group', 'accel', 'info'), row('b.either'), row('b.or', 'both', 'info'), row('c.said', 'server', 'error, warn'), row('d.entry', 'both', 'alert'));
@@ -41,7 +41,7 @@ sub findings (@row) {
 is findings(sort { $a cmp $b } @rows), '', 'a row for each';
 is $? >> 8, 0, '... has no finding';
 for (
-	[qr/^base\/counters\.def:1: events: accel\.group has no row/m, 'a group of counters', grep { !/accel/ } @rows],
+	[qr/^fcgi-stat-accel\/counters\.def:1: events: accel\.group has no row/m, 'a group of counters', grep { !/accel/ } @rows],
 	[qr/^server\/a\.c:5: events: a\.one has no row in base\/events\.def$/m, 'a name without a row', grep { !/a\.one/ } @rows],
 	[qr/^server\/a\.c:6: events: b\.or has no row/m, 'one of two names', grep { !/b\.or/ } @rows],
 	[qr/^server\/a\.c:13: events: c\.said has no row/m, 'a name that a caller gives', grep { !/c\.said/ } @rows],

@@ -30,12 +30,12 @@ reply_found(const struct accel_conf *conf, char **params, const char *path,
     const struct warm_found *found)
 {
 	struct accel_counters *counters = g_new0(struct accel_counters, 1);
-	const struct counters *e = &counters->events;
+	const struct accel_events *e = &counters->events;
 	GString *out = g_string_new(NULL);
 
 	accel_reply(conf, params, path, found, counters, out);
-	g_assert_cmpuint(e->accel_files + e->accel_redirects + e->accel_go_on + e->accel_forbidden +
-			     e->accel_not_found + e->accel_unavailable + e->accel_failed,
+	g_assert_cmpuint(e->files + e->redirects + e->go_on + e->forbidden + e->not_found +
+			     e->unavailable + e->failed,
 	    ==, 1);
 	g_free(counters);
 	return (g_string_free(out, FALSE));

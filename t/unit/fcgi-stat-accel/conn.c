@@ -16,7 +16,7 @@ UP_TEST("/conn/hot-and-kept")
 		g_assert_cmpuint(op_of(IO_RECV)->deadline_ms, ==, 0);
 	}
 	assert_heard("1:200 2:200 3:200 ");
-	g_assert_cmpuint(counters.events.accel_requests, ==, 3);
+	g_assert_cmpuint(counters.events.requests, ==, 3);
 }
 
 UP_TEST("/conn/cold")
@@ -38,7 +38,7 @@ UP_TEST("/conn/abort-while-looked-up")
 	ask(1, true, "/cold");
 	abort_request(1);
 	g_assert_cmpuint(cancelled, ==, 1);
-	g_assert_cmpuint(counters.events.accel_aborted, ==, 1);
+	g_assert_cmpuint(counters.events.aborted, ==, 1);
 	assert_heard("1:end ");
 	ask(2, true, "/hot");
 	assert_heard("2:200 ");
@@ -54,7 +54,7 @@ UP_TEST("/conn/gone-while-looked-up")
 	sim_finish(io, op_of(IO_RECV), 0);
 	sim_run(io);
 	g_assert_cmpuint(cancelled, ==, 1);
-	g_assert_cmpuint(counters.events.accel_aborted, ==, 1);
+	g_assert_cmpuint(counters.events.aborted, ==, 1);
 	assert_closed();
 }
 
@@ -108,7 +108,7 @@ UP_TEST("/conn/many-take-turns")
 		sim_run(io);
 	}
 	g_assert_cmpuint(sends, >, 1);
-	g_assert_cmpuint(counters.events.accel_requests, ==, 500);
+	g_assert_cmpuint(counters.events.requests, ==, 500);
 }
 
 /* What needs no file is not kept back by what does. */
@@ -157,7 +157,7 @@ UP_TEST("/conn/half-a-request")
 	}
 	sim_advance_ms(io, 1100); /* dripping has not moved the deadline */
 	assert_closed();
-	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
+	g_assert_cmpuint(counters.events.too_slow, ==, 1);
 	g_string_free(whole, TRUE);
 }
 
@@ -190,7 +190,7 @@ UP_TEST("/conn/slow-reader")
 	}
 	sim_advance_ms(io, 10100);
 	assert_closed();
-	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
+	g_assert_cmpuint(counters.events.too_slow, ==, 1);
 }
 
 UP_TEST("/conn/not-kept")
@@ -215,8 +215,8 @@ UP_TEST("/conn/not-kept-with-a-body")
 	assert_open();
 	sim_advance_ms(io, 200);
 	assert_closed();
-	g_assert_cmpuint(counters.events.accel_too_slow, ==, 0);
-	g_assert_cmpuint(counters.events.accel_requests, ==, 1);
+	g_assert_cmpuint(counters.events.too_slow, ==, 0);
+	g_assert_cmpuint(counters.events.requests, ==, 1);
 }
 
 TEST("/conn/malformed")
@@ -226,7 +226,7 @@ TEST("/conn/malformed")
 	up();
 	receive(s);
 	assert_closed();
-	g_assert_cmpuint(counters.events.accel_malformed, ==, 1);
+	g_assert_cmpuint(counters.events.malformed, ==, 1);
 	down();
 	up();
 	s = g_string_new(NULL);

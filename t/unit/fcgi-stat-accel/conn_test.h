@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "fcgi-stat-accel/conn_impl.h"
+#include "fcgi-stat-accel/counters.h"
 #include "io/loop/sim.h"
 #include "t/unit/test.h"
 
@@ -15,11 +16,12 @@
 
 static struct io *io;
 static struct accel_counters counters;
+static const struct all_counters shown;
 static struct advice advice;
 static struct conns all;
 static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME", 11 } };
 static const struct accel_conf accel = { .header = "X-Sendfile", .expires = -1 };
-static const struct status status = { .ping_path = "/ping", .counters = &counters };
+static const struct status status = { .ping_path = "/ping", .counters = &shown };
 static struct list waiting; /* for files that are not in memory: "/cold..." */
 static unsigned cancelled, gone;
 

@@ -5,12 +5,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi-stat-accel/about.h"
+#include "fcgi-stat-accel/counters.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
 #include "io/memory/pressure.h"
 #include "t/unit/test.h"
 
-static struct accel_counters counters;
+static struct all_counters counters;
 static struct advice advice;
 static struct status status;
 static GString *page;
@@ -20,14 +21,14 @@ up(void)
 {
 	const struct io_pools_conf conf = { .stat_threads = 2, .read_threads = 3, .max_queue = 10 };
 
-	counters = (struct accel_counters){ .conns = 5,
-		.conns_max = 100,
-		.answered_ns = clock_mono_ns() - 5 * NS_PER_S,
-		.warm.waiting = 2,
-		.events.accel_files = 41,
-		.events.accel_behind_skipped = 43 };
+	counters = (struct all_counters){ .accel.conns = 5,
+		.accel.conns_max = 100,
+		.accel.answered_ns = clock_mono_ns() - 5 * NS_PER_S,
+		.accel.warm.waiting = 2,
+		.accel.events.files = 41,
+		.files.behind_skipped = 43 };
 	for (int i = 0; i < 100; i++)
-		histogram_add(&counters.total, i < 97 ? NS_PER_MS : NS_PER_S);
+		histogram_add(&counters.accel.total, i < 97 ? NS_PER_MS : NS_PER_S);
 	status = (struct status){
 		.status_path = "/accel-status",
 		.ping_path = "/accel-ping",
@@ -161,9 +162,9 @@ lines(void)
 	g_assert_null(strstr(page->str, "hotset")); /* it holds no windows */
 	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
 		char *line = g_strdup_printf("\n%s: %d\n", si->dotted,
-		    strcmp(si->name, "accel_files") == 0            ? 41
-		    : strcmp(si->name, "accel_behind_skipped") == 0 ? 43
-								    : 0);
+		    strcmp(si->dotted, "accel.answers.file") == 0           ? 41
+		    : strcmp(si->dotted, "accel.files.behind-skipped") == 0 ? 43
+									    : 0);
 
 		has(line);
 		g_free(line);
@@ -173,12 +174,12 @@ lines(void)
 static void
 summary(void)
 {
-	counters.events.accel_hot = counters.events.accel_remembered = 1;
-	counters.events.accel_cold = counters.events.accel_joined = 3;
+	counters.files.hot = counters.files.remembered = 1;
+	counters.files.cold = counters.files.joined = 3;
 	ask("GET", "/accel-status", "");
 	has("\naccel.summary: 100 answers, 25 % needed no thread, the last answer was 5 "
 	    "s ");
-	counters = (struct accel_counters){ 0 };
+	counters = (struct all_counters){ 0 };
 	ask("GET", "/accel-status", "");
 	has("\naccel.summary: no web server has asked about a file since the start, 12 s ago; 0 "
 	    "requests wait now");

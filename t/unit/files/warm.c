@@ -15,7 +15,7 @@ UP_TEST("/warm/join")
 	g_assert_false(ask(&b, "/a"));
 	g_assert_false(ask(&c, "/c"));
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 2);
-	g_assert_cmpuint(counters.accel_joined, ==, 1);
+	g_assert_cmpuint(counters.joined, ==, 1);
 	g_assert_cmpuint(stages.waiting, ==, 3);
 	finish("c", -ENOENT);
 	g_assert_cmpuint(a.done + b.done, ==, 0);
@@ -27,7 +27,7 @@ UP_TEST("/warm/join")
 	g_assert_cmpint(b.w.found.err, ==, 0);
 	g_assert_false(b.w.found.hot);
 	g_assert_cmpuint(b.w.found.stx.stx_size, ==, 100);
-	g_assert_cmpuint(counters.accel_cold, ==, 2);
+	g_assert_cmpuint(counters.cold, ==, 2);
 	g_assert_cmpuint(stages.waiting, ==, 0);
 	g_assert_cmpuint(sim_closed(io, FD), ==, 1);
 }
@@ -57,7 +57,7 @@ TEST("/warm/remember")
 	check_remembered("/none", -ENOENT, -ENOENT, true);
 	check_remembered("/bad", -EIO, -EIO, false);
 	check_remembered("/full", -EAGAIN, -EAGAIN, false);
-	g_assert_cmpuint(counters.accel_remembered, ==, 2);
+	g_assert_cmpuint(counters.remembered, ==, 2);
 	sim_advance_ms(io, 999);
 	g_assert_true(ask(&a, "/none"));
 	sim_advance_ms(io, 1);
@@ -166,7 +166,7 @@ UP_TEST("/warm/deadline")
 	g_assert_cmpuint(b.done, ==, 0);
 	sim_advance_ms(io, 600);
 	g_assert_cmpint(b.w.found.err, ==, -ETIMEDOUT);
-	g_assert_cmpuint(counters.accel_late, ==, 2);
+	g_assert_cmpuint(counters.late, ==, 2);
 	g_assert_cmpuint(stages.waiting, ==, 0);
 	g_assert_false(ask(&c, "/hangs")); /* still the same look-up: no second thread */
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
@@ -196,7 +196,7 @@ UP_TEST("/warm/asking-when-late")
 	g_assert_cmpuint(again.done, ==, 0);
 	sim_advance_ms(io, 1020);
 	g_assert_cmpuint(again.done, ==, 1);
-	g_assert_cmpuint(counters.accel_late, ==, 3);
+	g_assert_cmpuint(counters.late, ==, 3);
 }
 
 TEST("/warm/no-deadline")
@@ -259,7 +259,7 @@ TEST("/warm/index-late")
 	finish("d/index.htm", FD + 2);   /* joins the one that goes on */
 	g_assert_cmpint(b.w.found.err, ==, 0);
 	g_assert_true(b.w.found.index == names[1]);
-	g_assert_cmpuint(counters.accel_joined, ==, 1);
+	g_assert_cmpuint(counters.joined, ==, 1);
 	g_assert_cmpuint(sim_closed(io, FD) + sim_closed(io, FD + 1) + sim_closed(io, FD + 2), ==,
 	    3);
 	down();
@@ -281,7 +281,7 @@ TEST("/warm/siblings")
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpint(a.w.found.err, ==, 0);
 	g_assert_true(ask(&a, "/x.css")); /* all three are known */
-	g_assert_cmpuint(counters.accel_cold, ==, 1);
+	g_assert_cmpuint(counters.cold, ==, 1);
 	down();
 }
 
@@ -312,7 +312,7 @@ TEST("/warm/cached")
 	finish("c", FD);
 	g_assert_cmpint(a.w.found.err, ==, 0);
 	g_assert_true(ask_cached(&a));
-	g_assert_cmpuint(counters.accel_remembered, ==, 1);
+	g_assert_cmpuint(counters.remembered, ==, 1);
 	down();
 }
 
@@ -369,7 +369,7 @@ TEST("/warm/slow-log")
 	g_assert_cmpstr(logged->str, ==, "");
 	look_up("/one", 100, FD);
 	look_up("/two", 100, -EIO); /* one line a second */
-	g_assert_cmpuint(counters.accel_slow, ==, 2);
+	g_assert_cmpuint(counters.slow, ==, 2);
 	g_assert_cmpuint(log_suppressed() - suppressed + (strstr(logged->str, "path=/two") != NULL),
 	    ==, 1);
 	g_assert_nonnull(strstr(logged->str, "level=warn ev=file.slow path=/one stage="));
@@ -385,7 +385,7 @@ TEST("/warm/slow-log")
 	sim_advance_ms(io, 2000);
 	finish("late", FD);
 	g_assert_cmpstr(logged->str, ==, ""); /* that is known */
-	g_assert_cmpuint(counters.accel_slow, ==, 3);
+	g_assert_cmpuint(counters.slow, ==, 3);
 	down();
 	log_set_sink(NULL, NULL);
 	g_string_free(logged, TRUE);

@@ -357,7 +357,7 @@ READ_TEST("/order/answer-at-the-turn", 0, 40 * WINDOW, WARM_ALL)
 		disk_serve();
 	g_assert_true(nth_window(0)->spare);
 	disk_serve_all();
-	g_assert_cmpuint(counters.accel_bytes_behind, ==, 100 * WINDOW);
+	g_assert_cmpuint(counters.bytes_behind, ==, 100 * WINDOW);
 	g_assert_cmpuint(sim_closed(io, file[0].fd), ==, 1);
 	g_assert_cmpuint(sim_closed(io, file[1].fd), ==, 1);
 }

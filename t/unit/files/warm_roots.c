@@ -103,8 +103,8 @@ test_kinds(void)
 		g_assert_cmpint(find("/dev/null").err, ==, -EPERM);
 		g_assert_cmpint(find("/").err, ==, -EISDIR);
 		g_assert_cmpuint(find(file).stx.stx_size, ==, 10);
-		g_assert_cmpuint(local ? counters.accel_hot : counters.accel_cold, >, 10);
-		g_assert_true(local || counters.accel_hot == 0);
+		g_assert_cmpuint(local ? counters.hot : counters.cold, >, 10);
+		g_assert_true(local || counters.hot == 0);
 		down();
 	}
 	conf.how = WARM_OPEN;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "files/warm/counters.h"
 #include "files/warm/warm.h"
 #include "io/disk/pools.h"
 #include "io/engine.h"
@@ -20,7 +21,7 @@
 
 static struct io *io;
 static struct io_pools *pools;
-static struct counters counters;
+static struct warm_counters counters;
 static struct warm_stages stages;
 static struct warm_conf conf;
 static struct warm *wm;

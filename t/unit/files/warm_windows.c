@@ -68,7 +68,7 @@ READ_TEST("/warm/windows", 12 * WINDOW - 5, 0)
 	finish_window(11 * WINDOW, IO_WINDOW - 5);
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpint(a.w.found.err, ==, 0);
-	g_assert_cmpuint(counters.accel_bytes_before, ==, 12 * WINDOW - 5);
+	g_assert_cmpuint(counters.bytes_before, ==, 12 * WINDOW - 5);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 }
 
@@ -114,7 +114,7 @@ READ_TEST("/warm/same-parts", WINDOW, 0)
 		g_assert_cmpuint(sim_count(io, IO_OPEN), ==, i + 1);
 		g_assert_false(ask_parts(&second[i], "/a", all[i]));
 		g_assert_cmpuint(sim_count(io, IO_OPEN), ==, i + 1);
-		g_assert_cmpuint(counters.accel_joined, ==, i + 1);
+		g_assert_cmpuint(counters.joined, ==, i + 1);
 	}
 	for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
 		warm_cancel(&first[i].w);
@@ -133,7 +133,7 @@ READ_TEST("/warm/no-bytes", 16 * WINDOW, 64 * WINDOW)
 	opened("a", 100 * WINDOW, 0);
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
-	g_assert_cmpuint(counters.accel_bytes_before + counters.accel_bytes_behind, ==, 0);
+	g_assert_cmpuint(counters.bytes_before + counters.bytes_behind, ==, 0);
 }
 
 /* The last page and two in the middle: three reads, nothing after them. */
@@ -152,7 +152,7 @@ READ_TEST("/warm/parts", 16 * WINDOW, 64 * WINDOW)
 	g_assert_cmpuint(a.done, ==, 0);
 	finish_window(100 * WINDOW - 4096, 4096);
 	g_assert_cmpuint(a.done, ==, 1);
-	g_assert_cmpuint(counters.accel_bytes_before, ==, 4 * 4096);
+	g_assert_cmpuint(counters.bytes_before, ==, 4 * 4096);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 
@@ -211,7 +211,7 @@ READ_TEST("/warm/behind", WINDOW, 2 * WINDOW)
 	sim_advance_ms(io, 50);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 2); /* the other one is not read twice */
 	finish_window(WINDOW, IO_WINDOW);
-	g_assert_cmpuint(counters.accel_bytes_behind, ==, WINDOW);
+	g_assert_cmpuint(counters.bytes_behind, ==, WINDOW);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 0);
 	finish_window(2 * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
@@ -233,7 +233,7 @@ TEST("/warm/only-behind")
 		opened("a", 100 * WINDOW, 0);
 		g_assert_cmpuint(a.done, ==, 1);
 		finish_window(0, IO_WINDOW);
-		g_assert_cmpuint(counters.accel_bytes_behind, ==, WINDOW);
+		g_assert_cmpuint(counters.bytes_behind, ==, WINDOW);
 		g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 		down();
 	}
@@ -259,7 +259,7 @@ TEST("/warm/behind-bounded")
 	read_up(WINDOW, WARM_ALL);
 	begin_many(66);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
-	g_assert_cmpuint(counters.accel_behind_skipped, ==, 2);
+	g_assert_cmpuint(counters.behind_skipped, ==, 2);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 2);
 	finish_window(WINDOW, -EIO);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
@@ -296,7 +296,7 @@ TEST("/warm/behind-in-memory")
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
-	g_assert_cmpuint(counters.accel_bytes_behind, ==, 0);
+	g_assert_cmpuint(counters.bytes_behind, ==, 0);
 	down();
 }
 

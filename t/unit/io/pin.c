@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include "io/counters.h"
 #include "io/disk/pin.h"
 #include "t/unit/io/in_dir.h"
 
@@ -10,7 +11,7 @@
 #define BUDGET (4 * SIZE)
 #define LONG   (3600 * 1000u) /* ms */
 
-static struct counters counts;
+static struct io_pins_counters counts;
 
 static void
 begin(uint64_t bytes, unsigned ms)
@@ -106,7 +107,7 @@ TEST("/pin/stays")
 	io_pin_window(fd, 0, SIZE + 100);
 	g_assert_cmpuint(stay(fd, 0, SIZE), ==, 16);
 	io_pin_window(fd, 4096, SIZE - 4096);
-	g_assert_cmpuint(counts.accel_pins, ==, 2); /* that one is within the second */
+	g_assert_cmpuint(counts.pinned, ==, 2); /* that one is within the second */
 	io_pin_drop(&stx);
 	g_assert_cmpuint(bytes(), ==, 0);
 	g_assert_cmpuint(stay(fd, 0, SIZE), ==, 0);
@@ -127,14 +128,14 @@ TEST("/pin/bound")
 	g_assert_true(pinned(fd[0])); /* the oldest is the second one now */
 	io_pin_window(fd[4], 0, SIZE);
 	g_assert_cmpuint(bytes(), ==, BUDGET);
-	g_assert_cmpuint(counts.accel_pins_early, ==, 1);
+	g_assert_cmpuint(counts.early, ==, 1);
 	g_assert_cmpuint(stay(fd[0], 0, SIZE), ==, 16);
 	g_assert_cmpuint(stay(fd[1], 0, SIZE), ==, 0);
 	g_assert_cmpuint(stay(fd[4], 0, SIZE), ==, 16);
 
 	for (unsigned i = 0; i < 4; i++) /* a long file has half at most, and its beginning */
 		io_pin_window(big, i * (uint64_t)SIZE, SIZE);
-	g_assert_cmpuint(counts.accel_pins_refused, ==, 2);
+	g_assert_cmpuint(counts.refused, ==, 2);
 	g_assert_cmpuint(stay(big, 0, BUDGET / 2), ==, BUDGET / 2 / 4096);
 	g_assert_cmpuint(bytes(), ==, BUDGET);
 	end();
@@ -151,7 +152,7 @@ TEST("/pin/time")
 	io_pin_window(fd, 0, SIZE);
 	io_pins_expire();
 	g_assert_true(pinned(fd));
-	g_assert_cmpuint(counts.accel_pins_again, ==, 1);
+	g_assert_cmpuint(counts.again, ==, 1);
 	end();
 	begin(BUDGET, 0);
 	io_pin_window(fd, 0, SIZE);
@@ -160,7 +161,7 @@ TEST("/pin/time")
 		io_pins_expire();
 	g_assert_false(pinned(fd));
 	g_assert_cmpuint(stay(fd, 0, SIZE), ==, 0);
-	g_assert_cmpuint(counts.accel_pins_early, ==, 0);
+	g_assert_cmpuint(counts.early, ==, 0);
 	end();
 	close(fd);
 }
@@ -191,7 +192,7 @@ TEST("/pin/shorter")
 	g_assert_cmpuint(bytes(), ==, SIZE);
 	g_assert_cmpint(ftruncate(other, 100), ==, 0);
 	io_pin_window(other, 0, SIZE); /* it was longer when it was read */
-	g_assert_cmpuint(counts.accel_pins_refused, ==, 1);
+	g_assert_cmpuint(counts.refused, ==, 1);
 	g_assert_false(pinned(other));
 	g_assert_cmpuint(bytes(), ==, SIZE);
 	end();
@@ -211,7 +212,7 @@ refused(void)
 		_exit(2);
 	io_pin_window(a, 0, SIZE);
 	io_pin_window(b, 0, SIZE);
-	_exit(counts.accel_pins == 1 && counts.accel_pins_refused == 1 && bytes() == SIZE ? 0 : 1);
+	_exit(counts.pinned == 1 && counts.refused == 1 && bytes() == SIZE ? 0 : 1);
 }
 
 TEST("/pin/refused")
