@@ -45,7 +45,7 @@ bool cfg_parseopts_check(struct config *, struct cfg_pos, const struct conf_map 
 
 /* proxy-core.*: what the table cannot say.  Needs cfg->global.  False: errors are reported. */
 bool cfg_proxy_check(struct config *);
-/* What check/limits.h says.  Needs cfg->listens.  False: errors are reported. */
+/* Checks the limits of check/limits.h.  Needs cfg->listens.  False: errors are reported. */
 bool cfg_limits_check(struct config *);
 /* Its value is shown nowhere. */
 bool cfg_is_secret(struct text key);

@@ -50,7 +50,7 @@ struct opening {
 	const struct conf *c; /* the values that are looked at now */
 	bool sends;           /* a block allows X-Sendfile */
 	bool proxies;         /* a block has backends */
-	bool met[RULES];      /* a set of conditions has all that the setting needs */
+	bool met[RULES];      /* in some set of conditions the setting has all that it needs */
 	struct sources *sources;
 	resources_log_fn *open_log;
 	void *arg;

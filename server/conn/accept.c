@@ -30,7 +30,7 @@ struct accepting {
 
 /* ---- making room */
 
-/* Also by connections that other workers have given to this one. */
+/* Counts connections that other workers have given to this one, too. */
 static unsigned
 places_taken(const struct worker *w)
 {
@@ -108,7 +108,7 @@ cut_busy(struct worker *w)
 }
 
 /* Clients come from several addresses, so the address with most connections is not a proxy for all
- * of them.  (Beside a proxy there may be a monitoring host and the administrator.) */
+ * of them.  (Besides a proxy there may be a monitoring host and the administrator.) */
 static bool
 is_mixed(const struct worker *w)
 {

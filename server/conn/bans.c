@@ -25,7 +25,7 @@ struct bans {
 	uint32_t version; /* atomic */
 	pthread_mutex_t lock;
 	pthread_cond_t read;
-	char *path; /* the one that counts; NULL: none */
+	char *path; /* the path in force; NULL: none */
 	bool known; /* it was read, or could not be */
 	bool left;  /* a disk holds the thread of an earlier watch, which may come back */
 	struct ban_set *set;

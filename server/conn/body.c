@@ -44,7 +44,7 @@ eat_chunked(struct conn *c, struct spool *into)
 	struct text data;
 	enum parse s;
 
-	/* Takes all received bytes, also during a write: one write holds many small chunks. */
+	/* Takes all received bytes, even during a write: one write holds many small chunks. */
 	do {
 		s = http1_chunked(&c->r->in.chunked, &c->in, &data);
 		if (s == PARSE_BAD)

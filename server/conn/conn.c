@@ -455,7 +455,7 @@ bool
 conn_request_keeps_alive(const struct request *r)
 {
 	if (r->in.left != 0 && !body_is_dropped(r))
-		r->conn->close_after = true; /* also if the body comes after all */
+		r->conn->close_after = true; /* even if the body comes after all */
 	return (!r->conn->close_after);
 }
 

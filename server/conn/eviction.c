@@ -112,8 +112,8 @@ eviction_join(struct eviction *r, struct eviction_member *m, struct client_addr 
 		return;
 	r->all++;
 	ra->all++;
-	/* When every place is taken, an address with more than half has had more than half since
-	 * its last connection. */
+	/* When every place is taken, an address with more than half has been `most` since its last
+	 * connection. */
 	if (2 * ra->all > r->all)
 		r->most = ra;
 }

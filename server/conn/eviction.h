@@ -32,7 +32,7 @@
 #define EVICT_COUNTS   1024u /* addresses with more count as equal */
 #define EVICT_CLASSES  40u
 #define EVICT_BUCKETS  4096u
-#define EVICT_MAJORITY 8u /* an address with fewer connections has never the majority */
+#define EVICT_MAJORITY 8u /* an address with fewer connections never has the majority */
 
 enum eviction_kind { EVICT_NONE, EVICT_BUSY, EVICT_IDLE, EVICT_ENDED, EVICT_SILENT, EVICT_HEAD };
 

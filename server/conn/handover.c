@@ -11,12 +11,13 @@
 #include "server/conn/clients.h"
 #include "server/worker/worker.h"
 
-/* A share is the mean, an eighth of it, and this many more.  Fewer would make a busy server move
- * connections of one request each; the eighth keeps the busiest of many below 1.3 x the mean. */
+/* A share is the mean, an eighth of it, and this many more.  A smaller number would make a busy
+ * server move connections that have one request each.  The eighth keeps the busiest of many below
+ * 1.3 x the mean. */
 #define SLACK 4u
-/* Connections that wait for a worker which has not gone round since they were given, as many as it
- * takes in a round.  A worker that stands still (the kernel made it wait for a disk) gets no more:
- * they would wait with it, and the giver can serve them. */
+/* Most connections that may wait for a worker that has not gone round since they were given: as
+ * many as it takes in a round.  A worker that stands still (the kernel made it wait for a disk)
+ * gets no more: they would wait with it, and the giver can serve them. */
 #define WAIT_MAX 32u
 /* Between two looks at the rows.  A loop that made no round meanwhile stands still: what waits for
  * it goes to others. */
@@ -83,7 +84,7 @@ load_of(const struct taker *t)
 	return (worker_connections(t->w) + shared_get(t->w->spread.coming));
 }
 
-/* Its loop stands still: it gets nothing until it goes on. */
+/* Its loop stands still: it gets no connection until the loop goes on. */
 static bool
 is_late(const struct taker *t)
 {
@@ -98,7 +99,8 @@ is_better(const struct taker *t, const struct taker *than)
 	return (late == is_late(than) ? load_of(t) < load_of(than) : !late);
 }
 
-/* Of those for which fewer than this many wait; NULL: none. */
+/* The taker with the lowest load among those for which fewer than this many connections wait; NULL:
+ * none. */
 static struct taker *
 fewest(const struct handover *h, unsigned max_coming)
 {
@@ -344,7 +346,7 @@ handover_take(struct handover *h, const struct worker *taker)
 
 /* ---- shares */
 
-/* Of the workers whose loops go round: a connection cannot move to another one. */
+/* Counts only the workers whose loops go round: a connection cannot move to another one. */
 static unsigned
 share_of(const struct handover *h)
 {
@@ -373,7 +375,7 @@ handover_share(struct handover *h, const struct worker *w)
 	return (share);
 }
 
-/* It looks whether it has more connections than its share. */
+/* Asks the worker to compare its connections with its share. */
 static void
 ask_spread(struct worker *w)
 {
@@ -406,7 +408,7 @@ note_rounds(struct taker *t)
 	t->rounds = t->late || waits ? rounds : NEVER;
 }
 
-/* The connections that wait for it go to the others. */
+/* The connections that wait for this worker go to the others. */
 static void
 pass_on(struct handover *h, struct taker *late)
 {

@@ -40,7 +40,7 @@ struct moved {
 struct handover *handover_new(struct clients *); /* closed; NULL: no memory */
 void handover_free(struct handover *);           /* NULL is allowed */
 
-/* Connections that came in by one of these listeners go to these n workers from now on, and so do
+/* Connections that came in by one of these listeners go to these n workers from now on.  So do
  * those that earlier takers left.  All arguments stay valid until the next call or
  * handover_close().  Without memory the handover is closed. */
 void handover_open(struct handover *, struct worker *const *takers, unsigned n,

@@ -156,7 +156,7 @@ bool conn_refuses_peer(struct worker *, const union io_addr *);
 /* The peer and the client of this request; NULL: it goes on. */
 const struct conn_state *conn_check_bans(struct conn *);
 
-/* The client of the next request is the peer, until its head was read. */
+/* The client of the next request is the peer, until its head is read. */
 void conn_client_reset(struct conn *);
 /* The client of this request, as a trusted peer wrote it down. */
 void conn_client_find(struct conn *);
@@ -170,7 +170,7 @@ uint32_t conn_body_ms(const struct conn *);
 uint64_t conn_stream_max(const struct request *); /* bytes; 0: any number */
 /* stream.c */
 void conn_stream(struct conn *);    /* gives what has come, then receives more */
-void conn_stream_on(struct conn *); /* op, which was in flight, is free again */
+void conn_stream_on(struct conn *); /* continues when op is free again */
 /* False: op is still in flight, and conn_run() follows. */
 bool conn_stream_ends(struct conn *);
 bool conn_streams(const struct conn *); /* the handler wants to take this body as it arrives */

@@ -14,7 +14,7 @@
 
 #define SLOW_NS    (5 * NS_PER_S)
 #define SLOW_RATE  (64u << 10) /* bytes a second */
-#define PACED_RATE BODY_RATE   /* of a reply that the server itself sends at a limited rate */
+#define PACED_RATE BODY_RATE   /* for a reply that the server itself sends at a limited rate */
 
 struct slowness { /* the last look, and how far it was behind */
 	uint64_t at_ns, seen, behind_ns;
@@ -37,7 +37,8 @@ rate_of(const struct request *r)
 										  : SLOW_RATE);
 }
 
-/* The first look at a file that was sent without a wait goes back to the beginning. */
+/* The first look at a file that was sent without a wait counts from the beginning of the
+ * request. */
 static void
 begin(struct slowness *s, const struct request *r, uint64_t now)
 {

@@ -7,7 +7,7 @@
 #include "server/conn/spread.h"
 #include "server/worker/worker.h"
 
-#define LOOK_MS 100u /* one look for all that happens meanwhile */
+#define LOOK_MS 100u /* one look serves all that happens in this time */
 
 /* The share is asked again only when it is reached.  It grows by at least SLACK with each answer,
  * or by an eighth, so a worker that fills up with the others asks rarely. */

@@ -3,7 +3,8 @@
  *
  *   accept:  as many as the share or fewer?  yes: it stays.  no: the worker with fewest gets it
  *   idle:    a connection of a worker above its share moves when it has its reply
- *   close:   100 ms later this worker looks; the one with most, if too many, moves idle ones
+ *   close:   100 ms later this worker looks; the worker with most moves idle ones if it has too
+ *            many
  *   move:    100 ms later this worker looks; those that wait for a loop that stands still go on
  *
  * The kernel wakes the worker that was last to sleep, so without this one worker has most of the

@@ -55,7 +55,7 @@ stream_failed(struct conn *c, int status, const char *why)
 
 	count(&c->w->base.counters->events, bad_requests);
 	conn_tell_refused(r, status, why);
-	r->in.streams = false; /* nothing more is read of it */
+	r->in.streams = false; /* no more of the body is read */
 	c->close_after = true;
 	taker(c)->failed(r, status);
 }

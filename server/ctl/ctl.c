@@ -153,7 +153,7 @@ by_good(const struct ctl_options *o, enum ctl_verb verb, const struct conf *c)
 	return (name != NULL ? EX_UNAVAILABLE : EX_CONFIG);
 }
 
-/* The running server refuses it, too, so that its log and its metrics have that. */
+/* The running server refuses it, too, so that its log and its metrics show the refusal. */
 static int
 by_broken(const struct ctl_options *o, enum ctl_verb verb, struct text err)
 {
@@ -166,7 +166,7 @@ by_broken(const struct ctl_options *o, enum ctl_verb verb, struct text err)
 	if (rc == CTL_NO_SOCKET && names.pid_file != NULL && access(names.pid_file, F_OK) == 0) {
 		rc = by_names(o, verb, NULL, names.pid_file);
 		if (verb == CTL_RELOAD || verb == CTL_UPGRADE)
-			rc = CTL_NO_SOCKET; /* it has the outcome in its log */
+			rc = CTL_NO_SOCKET; /* the server has logged the outcome */
 	}
 	if (rc != CTL_NO_SOCKET)
 		return (rc);

@@ -23,8 +23,8 @@ enum ctl_verb {
 
 #define CTL_NO_SOCKET (-2)
 
-/* name: "unix:PATH"; request: the verb and what belongs to it.  The exit status; CTL_NO_SOCKET:
- * nobody listens there. */
+/* name: "unix:PATH"; request: the verb with its arguments.  The exit status; CTL_NO_SOCKET:  nobody
+ * listens there. */
 int ctl_ask(const char *name, enum ctl_verb, const char *request);
 /* The exit status. */
 int ctl_signal(unsigned pid, enum ctl_verb);

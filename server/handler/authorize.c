@@ -49,8 +49,8 @@ log_variable(struct request *r, struct text name, const char *why)
 	    LF_STR("why", why), LF_STR("then", "the variable is dropped"), conn_client(r));
 }
 
-/* Those of an earlier authorizer of this request stay.  The last value of a name counts.  False: no
- * memory. */
+/* The variables of an earlier authorizer of this request stay.  The last value of a name counts.
+ * False: no memory. */
 static bool
 take_variables(struct request *r, const struct proxy_reply *p)
 {
@@ -168,7 +168,7 @@ on_body(void *arg, struct text t)
 		refuse(q, 502);
 }
 
-/* A reply that breaks off may be anything: its status does not count. */
+/* A reply that breaks off does not count, whatever its status. */
 static void
 on_end(void *arg, int status, unsigned retry_after_s)
 {

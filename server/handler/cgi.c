@@ -21,7 +21,7 @@
 #include "wire/codec/codec.h"
 #include "wire/urlpath.h"
 
-#define OWN_VARIABLES 5u     /* for the runner */
+#define OWN_VARIABLES 5u     /* the helper is late after this time */
 #define CONNECT_MS    10000u /* the helper is this late */
 #define RUN_MORE_MS   2000u  /* the worker's deadline comes first: it answers */
 
@@ -95,8 +95,8 @@ add_variables(struct relay *rl)
 	return (true);
 }
 
-/* RFC 3875, 4.1.18: who was asked for a password here has shown it to this server, not to its
- * programs. */
+/* RFC 3875, 4.1.18: a client that was asked for a password here has shown it to this server, not to
+ * its programs. */
 static void
 drop_password(struct relay *rl)
 {

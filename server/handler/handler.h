@@ -5,8 +5,8 @@
  * r->peeks it does only what needs no waiting; otherwise it changes nothing and returns
  * HANDLED_NOT_NOW.
  *
- * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has let go of
- * all it holds.  The conditions are evaluated anew, and another handler may start.
+ * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has released all
+ * it held.  The conditions are evaluated anew, and another handler may start.
  */
 #ifndef SERVER_HANDLER_HANDLER_H
 #define SERVER_HANDLER_HANDLER_H
@@ -30,7 +30,7 @@ struct body_taker {
 	size_t (*room)(struct request *);
 	void (*take)(struct request *, struct text bytes);
 	void (*end)(struct request *);
-	/* The rest does not come; status: for the client, if there is no reply yet. */
+	/* The rest of the body does not come.  status: for the client, if there is no reply yet. */
 	void (*failed)(struct request *, int status);
 };
 
@@ -39,7 +39,7 @@ struct handler {
 	bool reads_body;                /* the handler takes the request body itself */
 	const struct body_taker *taker; /* NULL: bodies are collected */
 	bool final;                     /* it does not depend on whether a file exists */
-	/* What works for the client ends when it leaves, also between two parts of the reply. */
+	/* Work for the client ends when the client leaves, also between two parts of the reply. */
 	bool watches;
 	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
 	enum handled (*start)(struct request *);

@@ -83,7 +83,7 @@ status_fits(int status)
 	return (status >= 200 && status != 204 && status != 205 && status != 206 && status != 304);
 }
 
-/* The reply depends on Accept-Encoding.  A 304 without a type may stand for one that does. */
+/* The reply depends on Accept-Encoding.  A 304 without a type may stand for a reply that does. */
 static bool
 fits(const struct relay *rl, const struct proxy_reply *p)
 {
@@ -183,7 +183,7 @@ submit(struct proxy_code *k, enum io_kind kind)
 	op_submit(r->worker->io, &k->op);
 }
 
-/* Gives the thread what waits. */
+/* Gives the waiting bytes to the thread. */
 static void
 go_on(struct proxy_code *k)
 {
@@ -231,7 +231,7 @@ give(struct proxy_code *k)
 	proxy_send_more(rl);
 }
 
-/* A piece is coded; or it was refused, or a pause after that is over. */
+/* A piece is compressed, or was refused, or the pause after a refusal is over. */
 static void
 coded(struct io_op *op)
 {
@@ -305,7 +305,7 @@ proxy_code_drops(const struct relay *rl, struct text name)
 		    text_ieq(name, TEXT("repr-digest"))));
 }
 
-/* The bytes differ from those that the application has tagged. */
+/* The bytes differ from those that the application's ETag describes. */
 bool
 proxy_code_weakens(const struct relay *rl, struct text name, struct text value)
 {

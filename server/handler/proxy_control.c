@@ -80,7 +80,7 @@ expires(struct relay *rl, struct text value)
 	(void)text_u64(value, &rl->expires);
 }
 
-/* The value is one of its kind.  NULL, or why it has no effect. */
+/* Does what a hint asks for.  NULL, or why it has no effect. */
 static const char *
 hint(struct relay *rl, enum control c, struct text value)
 {

@@ -60,9 +60,9 @@ fill_path(struct request *r, struct proxy_request *q)
 	return (q->script_filename.p != NULL);
 }
 
-/* Makes the request for url of the one for the application; url is in the arena.  The secret of
- * that application and the variables of its authorizer are not for another backend.  False: it
- * cannot be sent. */
+/* Turns the request for the application into the request for url, which is in the arena.  The
+ * secret of that application and the variables of its authorizer are not for another backend.
+ * False: it cannot be sent. */
 static bool
 refill(struct relay *rl, struct text url, const struct upstream *to)
 {
@@ -109,7 +109,7 @@ start(struct relay *rl, struct text url)
 		    "expected http://HOST:PORT/PATH with a host and port of proxy-core.backends");
 		return (502);
 	}
-	exchange_forget(&rl->ex, true); /* it does not use the request any more */
+	exchange_forget(&rl->ex, true); /* the exchange does not use the request any more */
 	spool_drop(&rl->r->upload);
 	if (!refill(rl, url, u))
 		return (502);

@@ -57,7 +57,7 @@ resolve_in_place(struct request *r, const struct place *at, struct text path,
 struct send_file_list {
 	const struct send_file_root *v;
 	size_t n;
-	bool of_host; /* none is named: the document root of the virtual host */
+	bool of_host; /* the configuration names none: the document root of the virtual host */
 };
 
 static struct send_file_list
@@ -76,8 +76,8 @@ roots_of(const struct relay *rl, enum control c)
 	    vhost && conf->proxy_x_sendfile_root.n == 0 });
 }
 
-/* Copies the name to dst, of one byte more than it has.  0, or the status for the client; then *why
- * may be a better reason. */
+/* Copies the name to dst, which has room for the name and a NUL.  0, or the status for the client;
+ * then *why may be a better reason. */
 static int
 resolve_path(const struct relay *rl, enum control c, struct text path, char *dst,
     struct proxy_named *out, const char **why)

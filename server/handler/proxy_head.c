@@ -63,7 +63,7 @@ put_expires(struct relay *rl, const struct proxy_reply *p, struct buf *out)
 		buf_str(out, "Cache-Control: no-cache\r\n");
 }
 
-/* The value for the client; .p NULL: a rewrite failed, or no memory. */
+/* The value for the client; .p NULL: a rewrite failed, or memory is short. */
 static struct text
 value_of(struct relay *rl, const struct proxy_field *f)
 {
@@ -81,7 +81,7 @@ value_of(struct relay *rl, const struct proxy_field *f)
 	return ((struct text){ dst, media_type_charset(dst, v, rl->extra.charset) });
 }
 
-/* The type of the file's name counts only if the application gives none. */
+/* The type by the file's name counts only if the application gives none. */
 static void
 put_type(struct relay *rl, const struct proxy_reply *p, struct buf *out)
 {

@@ -36,7 +36,7 @@ struct relay {
 	uint64_t expires; /* seconds, or a time; valid if expires_set */
 	bool expires_set, expires_is_date;
 	bool unkept;             /* X-Accel-Buffering: no */
-	struct text type;        /* Content-Type if the application gives none; .n 0: none */
+	struct text type;        /* type of the file, if the application gives none; .n 0: none */
 	struct proxy_temp *temp; /* a file on its way; NULL: none */
 	struct proxy_pieces *pieces;
 	struct proxy_code *code; /* compresses the body; NULL: it does not, or has ended */
@@ -54,7 +54,8 @@ struct relay {
 	bool half;     /* tunnel: the application sends no more */
 };
 
-/* Of the request, in its arena.  An error handler only says that it is not proxied any more. */
+/* The relay of a request, in its arena.  An error handler only says that it is not proxied any
+ * more. */
 extern struct relay *slot_proxy_relay;
 
 static inline struct relay *
@@ -98,7 +99,7 @@ void proxy_room(void *relay);
 /* A second try answers. */
 void proxy_moved(void *relay, struct exchange *);
 extern const struct body_taker proxy_takes;
-extern const struct body_taker cgi_takes; /* its length is known before */
+extern const struct body_taker cgi_takes; /* the length is known before the program starts */
 void proxy_interim(void *relay, const struct proxy_reply *);
 void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
 

@@ -1,4 +1,4 @@
-/* server/handler/proxy_ours.c -- fields that setenv gives an application, beside a client's.
+/* server/handler/proxy_ours.c -- fields that both setenv and a client give an application.
  *
  *   X-Two: theirs      the client's, if it may pass  \   X-Two: theirs, ours
  *   X-Two: ours        setenv.add-request-header     /

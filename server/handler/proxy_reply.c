@@ -22,8 +22,8 @@
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define LEND_MIN    (8u << 10)   /* bytes that are passed on without a copy */
-#define LENT_MAX    (240u << 10) /* in r->body, if they are lent */
-#define KEPT_MEMORY (192u << 10) /* bytes in memory after them */
+#define LENT_MAX    (240u << 10) /* bytes in r->body if they are lent */
+#define KEPT_MEMORY (192u << 10) /* bytes kept in memory besides those */
 
 /* ---- to the client */
 
@@ -340,7 +340,7 @@ on_body(void *arg, struct text t)
 		exchange_pause(rl->ex);
 }
 
-/* Head, body and end that came together leave together: a send costs as much as all else of a small
+/* Head, body and end that came together leave together: a send costs as much as the rest of a small
  * reply. */
 static void
 on_flush(void *arg)

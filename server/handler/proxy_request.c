@@ -74,7 +74,8 @@ rewritten(struct relay *rl, struct text name, struct text value)
 	return (t);
 }
 
-/* Appends a field of the request.  What a rule has made passes, whatever its name is. */
+/* Appends a field of the request.  A value that a rule has made passes, whatever the field's
+ * name. */
 static void
 add_field(struct relay *rl, struct proxy_field *f, size_t *n, struct text name, struct text value)
 {
@@ -93,7 +94,7 @@ has_field(const struct proxy_field *f, size_t n, struct text name)
 	return (i < n);
 }
 
-/* A rule sees a field that did not come as an empty value.  Rack's example for lighttpd 1.5 sets
+/* A rule sees an absent field as an empty value.  Rack's example for lighttpd 1.5 sets
  * X-Sendfile-Type so. */
 static void
 add_missing(struct relay *rl, struct proxy_field *f, size_t *n)
@@ -111,7 +112,7 @@ add_missing(struct relay *rl, struct proxy_field *f, size_t *n)
 	}
 }
 
-/* Control headers of a client are not there for any rule. */
+/* No rule sees the control headers of a client. */
 static bool
 fill_headers(struct relay *rl, struct proxy_request *q)
 {
@@ -211,7 +212,7 @@ redirect_uri(struct relay *rl)
 	return (t.p != NULL && text_eq(t, rl->req.target) ? TEXT("") : t);
 }
 
-/* Empty unless proxy-core.rewrite-request makes a value of from. */
+/* The value that proxy-core.rewrite-request makes of from; empty if no rule changes it. */
 static struct text
 only_rewritten(struct relay *rl, struct text name, struct text from)
 {
@@ -231,7 +232,7 @@ path_info(struct relay *rl, struct text path)
 	return (info.n != 0 || n > path.n ? info : (struct text){ path.p + path.n - n, n });
 }
 
-/* The script was looked up, or a rule finds it, also one that does not match this path. */
+/* The script was looked up, or there is a rule for it, even one that does not match this path. */
 static bool
 is_split(const struct request *r)
 {

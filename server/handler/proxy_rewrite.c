@@ -77,7 +77,7 @@ parse(struct request *r, struct text uri, struct text host, struct http_request 
 	return (used == head.n && h->nheaders == 1 ? NULL : "it holds more than a URI and a host");
 }
 
-/* The parser may have put the host into *h. */
+/* Changes the request.  The parser may have put the host into *h. */
 static const char *
 change(struct request *r, const struct http_request *h, struct route_change *to)
 {
@@ -217,7 +217,7 @@ redirect_to(struct relay *rl, const struct proxy_reply *p, enum control c, struc
 	return (why != NULL ? 502 : 0);
 }
 
-/* The request has got another URL, and its body is gone. */
+/* The request goes on as a GET of its new URL: its body is gone. */
 static void
 goes_on_as_get(struct relay *rl)
 {
@@ -234,7 +234,7 @@ goes_on_as_get(struct relay *rl)
 }
 
 /* A script is run, not sent, and an authorizer of the URI is asked.  A file gets the fields of this
- * reply.  It is a GET: the application has read the request body. */
+ * reply.  The method becomes GET, because the application has read the request body. */
 void
 proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
 {

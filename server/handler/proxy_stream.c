@@ -51,7 +51,8 @@ end(struct request *r)
 		exchange_body_end(rl->ex);
 }
 
-/* The application must not take a part of a body for all of it: its socket closes. */
+/* If the body is cut, the socket of the application closes: the application must not take a part
+ * for the whole. */
 static void
 failed(struct request *r, int status)
 {

@@ -129,7 +129,7 @@ try_name_of_root(struct request *r, struct text name)
 	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path));
 }
 
-/* Looks up the next of index-file.names below the requested directory. */
+/* Looks up the next name of index-file.names below the requested directory. */
 static enum handled
 try_index(struct request *r)
 {

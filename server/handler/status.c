@@ -24,7 +24,7 @@ struct view {
 	bool lists_running; /* asks the other workers first */
 };
 
-/* The page waits for other workers, and for a look at the memory.  Freed by its timer, which may
+/* A page that waits for other workers and for figures of the memory.  Freed by its timer, which may
  * end after the request. */
 struct status_wait {
 	struct request *r; /* NULL: the client is gone */
@@ -154,7 +154,7 @@ write_page(struct request *r, const struct view *view, struct running_query *que
 	buf_free(&page);
 }
 
-/* It needs no other worker and no lock: a balancer asks often. */
+/* It needs no other worker and no lock, because balancers ask often. */
 static void
 write_health(struct request *r)
 {

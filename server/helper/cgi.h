@@ -31,11 +31,12 @@
 
 /* What the worker says to the runner; programs do not get it.  No variable of a request has such a
  * name. */
-#define CGI_PROGRAM  "accel.program"  /* "" or the interpreter */
-#define CGI_X_ONLY   "accel.x-only"   /* the script must be executable */
-#define CGI_RUN_MS   "accel.run-ms"   /* longest time */
-#define CGI_WRITE_MS "accel.write-ms" /* longest time in which it takes no byte of the body */
-#define CGI_SIGNAL   "accel.signal"   /* number of the first signal */
+#define CGI_PROGRAM "accel.program" /* "" or the interpreter */
+#define CGI_X_ONLY  "accel.x-only"  /* the script must be executable */
+#define CGI_RUN_MS  "accel.run-ms"  /* longest time */
+/* longest time in which the program takes no byte of the body */
+#define CGI_WRITE_MS "accel.write-ms"
+#define CGI_SIGNAL   "accel.signal" /* number of the first signal */
 
 struct cgi_allowed {
 	const GPtrArray *names; /* struct helper_name */

@@ -45,7 +45,7 @@ tell_homes(struct names_telling *t)
 	source_free(&passwd);
 }
 
-/* Each place that a script may have (server/module). */
+/* The directories that a script may be in (server/module). */
 static bool
 tell_places(const struct conf *c, void *telling)
 {

@@ -70,7 +70,7 @@ is_for_runner(struct cgi_job *job, struct text name, struct text value)
 	return (true);
 }
 
-/* An interpreter obeys variables of its own, which are none of a request. */
+/* An interpreter also obeys variables that no request has. */
 static bool
 may_have(const GPtrArray *names, struct text variable)
 {
@@ -146,9 +146,9 @@ is_below(const char *name, const char *dir)
 	    strncmp(name, dir, len) == 0 && (name[len] == '/' || name[len] == '\0' || len == 1));
 }
 
-/* Links lead to a file below the directory, or the configuration lets them lead anywhere.  A file
- * that is changed between this check and exec(2) is changed by a process that may write there,
- * which may write a script there, too. */
+/* Links lead to a file below the directory, or the configuration lets them lead anywhere.  Only a
+ * process that may write there can change the file between this check and exec(2), and such a
+ * process could write a script, too. */
 static bool
 is_of_root(const struct helper_name *root, const struct cgi_job *job, const char *real)
 {

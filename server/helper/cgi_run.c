@@ -42,7 +42,7 @@ struct run {
 	struct buf body, reply; /* bytes for the program; for the worker */
 	bool body_ends;
 	int sock, signals;
-	int in, out, err; /* of the program; -1: closed */
+	int in, out, err; /* ends of the program's pipes; -1: closed */
 	pid_t pid;        /* 0: none; also its group */
 	bool exited;      /* it is a zombie, so its number stays in use */
 	int status;
@@ -281,7 +281,7 @@ to_worker(struct run *r)
 		begin_end(r);
 }
 
-/* A program that reads no more does not need the rest. */
+/* The program reads no more, so it does not need the rest. */
 static void
 to_program(struct run *r)
 {
@@ -315,7 +315,7 @@ from_program(struct run *r, int *fd, enum fcgi_type type)
 
 /* ---------------------------------------------------------------- stages */
 
-/* A reply of a program that a signal ended may be a part of a reply. */
+/* If a signal ended the program, its reply may be incomplete. */
 static void
 reply_complete(struct run *r)
 {
@@ -372,7 +372,7 @@ advance(struct run *r)
 		begin_end(r);
 }
 
-/* A client that has its whole reply does not end the program. */
+/* If the client has the whole reply, the program is not ended. */
 static void
 worker_left(struct run *r)
 {

@@ -10,10 +10,10 @@
  * helper that dies again and again is forked after a pause: none, 1 s, 2 s, ... 60 s.  Requests of
  * such a pause fail at once.
  *
- * A guardian that is killed is missed by its helper, which forks the next guardian:
+ * If the guardian is killed, its helper notices and forks the next one:
  *
  *   helper --fork--> next guardian --fork--> next helper
- *   ends when what it does is done
+ *   ends when its running work is done
  *
  * The end  when the server has closed its end of the pair, never because of a helper.
  */
@@ -60,7 +60,7 @@ names_take(struct guard *g)
 			helper_keep(&g->kept, &n);
 }
 
-/* The hang-up of the pair; its messages are for the helper. */
+/* The hang-up of the pair.  Messages in it are for the helper, so none is read here. */
 static bool
 server_has_ended(const struct guard *g)
 {
@@ -95,7 +95,7 @@ start(struct guard *g)
 	}
 	if (g->pid > 0)
 		return;
-	g->pid = 0; /* no memory: as one that died at once */
+	g->pid = 0; /* no memory: treated as a helper that died at once */
 	g->status = SIGKILL;
 }
 
@@ -115,7 +115,8 @@ helper_lives(struct guard *g)
 	return (g->pid != 0);
 }
 
-/* Until the helper has ended.  It sees the end of the server, too, and ends by itself. */
+/* Waits until the helper has ended.  The helper sees the end of the server, too, and ends by
+ * itself. */
 static void
 follow(struct guard *g)
 {

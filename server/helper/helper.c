@@ -262,8 +262,8 @@ opened(struct helper *h, enum helper_kind kind, const char *name, char why[HELPE
 	return (err);
 }
 
-/* At HUP the thread of each log asks.  A thread that finds the helper busy asks again; one whose
- * helper died asks the next one, once. */
+/* At HUP the thread of each log asks.  If the helper is busy, the thread asks again.  If the helper
+ * died, the thread asks the next one, once. */
 int
 helper_open_log(void *helper, const char *path)
 {
@@ -362,7 +362,7 @@ helper_load_stop(struct helper_load *load)
 }
 
 /* True if there is memory for as much as the child needed, so that the server's parser will not run
- * out of it. */
+ * out of memory. */
 static bool
 memory_there(uint64_t n)
 {

@@ -26,11 +26,11 @@
 
 #define HELPER_ANSWER_MS    10000 /* time for a log, a socket or the pid file */
 #define HELPER_LOAD_MS      60000 /* default of server.reload-timeout */
-#define HELPER_UPGRADE_MS   20000 /* time for a start, beside that for the configuration */
+#define HELPER_UPGRADE_MS   20000 /* time for a start, in addition to that for the configuration */
 #define HELPER_CHILDREN_MAX 64    /* requests at a time */
 #define HELPER_NAMES_MAX    65536 /* different names of one configuration, see kept.h */
 
-/* What -EPIPE means; what to do follows. */
+/* What -EPIPE means, and what to do. */
 #define HELPER_LOST "the helper process has died (accel-server ctl status tells when it is back):"
 
 struct helper;
@@ -76,7 +76,7 @@ int helper_resolve_end(int fd, struct helper_addresses *, char why[HELPER_WHY_MA
 /* ---- reading the configuration: a record for config_load() */
 
 struct helper_load {
-	int fd;                  /* to poll; -1: none is running */
+	int fd;                  /* to poll; -1: no load is running */
 	struct sources *sources; /* take it after the load */
 	uint64_t until_ns;       /* deadline for the helper's answer */
 };

@@ -10,7 +10,7 @@
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
  *   upgrade.c  executes the program anew
- *   starter.c  who waits for the outcome of a start: a terminal, or the old server
+ *   starter.c  tells the outcome of a start to a terminal, or to the old server
  */
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H
@@ -22,7 +22,7 @@
 /* What each helper process has from the guardian. */
 struct helper_of {
 	int pair;      /* requests of the server; at its end of file the server has ended */
-	int cgi;       /* runs programs for those who connect to it; -1: nobody */
+	int cgi;       /* runs programs for processes that connect to it; -1: for none */
 	int keep;      /* to the guardian: names for the next helper */
 	uint32_t lost; /* helpers and guardians so far */
 	pid_t server;
@@ -32,7 +32,7 @@ struct helper_of {
 struct helper_kept;
 
 _Noreturn void helper_guard(const struct helper_of *);
-/* In a child of the helper whose guardian has died. */
+/* For a child of the helper whose guardian has died. */
 _Noreturn void helper_guard_again(const struct helper_of *, const struct helper_kept *);
 _Noreturn void helper_process(const struct helper_of *, struct helper_kept *);
 /* Ignores the signals for the server.  A descriptor that tells of children, or -1. */

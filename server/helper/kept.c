@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Only as long as its name is. */
+/* Only as long as its name. */
 struct kept_name {
 	uint64_t nr; /* counts the names that came; the last one has the highest */
 	struct helper_name n;
@@ -63,7 +63,7 @@ helper_kept_find(const struct helper_kept *k, enum helper_kind kind, const char 
 
 /* ---------------------------------------------------------------- lists */
 
-/* Its settings may have changed. */
+/* The settings of a name may have changed. */
 static void
 adopt(struct helper_kept *k, const struct helper_name *n)
 {

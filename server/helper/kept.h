@@ -3,8 +3,8 @@
  *   child that reads the configuration --names--> helper
  *                                      --names--> guardian --fork--> next helper
  *
- * Only such a child adds to it, and only what it has read from the configuration.  A server that
- * kills its helper thus gains no name, and loses none.
+ * Only such a child adds names, and only those of the configuration that it has read.  A server
+ * that kills its helper thus gains no name, and loses none.
  *
  * Names of earlier configurations stay: draining generations have their logs open, and HUP reopens
  * them.  Bounds: a list has at most HELPER_NAMES_MAX names, or it is refused (work.c).  If there
@@ -32,7 +32,7 @@ struct helper_name *helper_kept_find(const struct helper_kept *, enum helper_kin
  * HELPER_REMOVE_PIDFILE: the pid file. */
 void helper_keep(struct helper_kept *, const struct helper_name *);
 
-/* Only as long as its name is: there may be thousands.  Free it with g_free(). */
+/* Only as long as its name: there may be thousands.  Free it with g_free(). */
 struct helper_name *helper_name_copy(const struct helper_name *);
 
 #endif

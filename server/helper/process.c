@@ -47,7 +47,8 @@ struct helper_state {
 	size_t n;
 	pid_t runner[CGI_RUNNING_MAX]; /* of programs */
 	size_t nrunners;
-	bool retired;          /* another one takes the requests; what this one does goes on */
+	/* another helper takes the requests; running work of this one goes on */
+	bool retired;
 	uint64_t unguarded_ns; /* the next try to fork a guardian; 0: none was necessary */
 };
 
@@ -67,7 +68,7 @@ static void
 names_take(struct helper_state *h, struct child *c)
 {
 	struct helper_name n;
-	/* one byte more, so that a longer message has the wrong length */
+	/* one byte more, so that a message that is too long is noticed */
 	char bytes[sizeof(n) + 1];
 	ssize_t len;
 
@@ -250,7 +251,7 @@ child_end(struct helper_state *h, size_t i, int status)
 
 /* ---------------------------------------------------------------- programs of CGI */
 
-/* As many as the newest configuration allows; 0: it has none. */
+/* As many runners as the newest configuration allows; 0: it has none. */
 static size_t
 runners_max(const struct helper_state *h)
 {
@@ -327,7 +328,7 @@ child_kill(struct child *c)
 {
 	c->late = true;
 	c->until_ns = UINT64_MAX;
-	if (c->kind == HELPER_UPGRADE) { /* it ends the new server, unless that is ready */
+	if (c->kind == HELPER_UPGRADE) { /* the child ends the new server, unless that is ready */
 		kill(c->pid, SIGTERM);
 		return;
 	}
@@ -457,8 +458,8 @@ loads(const struct helper_state *h)
 	return (false);
 }
 
-/* The guardian has died: the next one forks a helper of its own, and this one ends when what it
- * does is done.  Nothing fails. */
+/* The guardian has died: the next one forks a helper of its own.  This helper ends when its running
+ * work is done.  Nothing fails. */
 static void
 retire(struct helper_state *h)
 {
@@ -500,7 +501,7 @@ helper_process(const struct helper_of *of, struct helper_kept *kept)
 	prctl(PR_SET_NAME, "accel-helper");
 	while (!h.retired || h.n + h.nrunners != 0) {
 		timeout_ms = kill_late(&h);
-		/* a retired one sees the end of the server only */
+		/* a retired helper sees the end of the server only */
 		p[0] = (struct pollfd){ .fd = h.of.pair, .events = h.retired ? 0 : POLLIN };
 		p[1] = (struct pollfd){ .fd = h.signals, .events = POLLIN };
 		p[2] = (struct pollfd){ .fd = !h.retired && h.nrunners < runners_max(&h) ? h.of.cgi

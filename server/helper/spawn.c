@@ -252,8 +252,8 @@ end(struct keeper *k)
 		kill(-k->pid, k->spawn.signal);
 }
 
-/* The end of the lifeline, or any message: during an upgrade two servers hold the lifeline, and
- * the new one wants the application to end. */
+/* The end of the lifeline, or any message: during an upgrade two servers hold the lifeline, and the
+ * new one wants the application to end. */
 static bool
 released(void)
 {

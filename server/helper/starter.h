@@ -25,7 +25,7 @@
 /* Call it first.  From now on stderr writes to the pipe, too, if this is the new server of an
  * upgrade. */
 void starter_open(void);
-/* Of the new server of an upgrade: the socket with what the old one hands over; -1: no upgrade. */
+/* In the new server of an upgrade: the socket with what the old one hands over; -1: no upgrade. */
 int starter_socket(void);
 /* The upgrades since the first of the processes that they replaced, and when that started, seconds
  * since 1970.  A restart, or a crash, begins anew. */
@@ -42,9 +42,10 @@ void starter_leave(void);
 int starter_daemonize(void);
 
 void starter_say(struct text); /* one more message; no effect when nobody waits */
-/* False: the one that waited is gone. */
+/* False: the process that waited is gone. */
 bool starter_waits(void);
-/* The server accepts connections.  False: the one that waited is gone, so this server must end. */
+/* The server accepts connections.  False: the process that waited is gone, so this server must
+ * end. */
 bool starter_ready(void);
 void starter_forget(void); /* in a child of the server */
 

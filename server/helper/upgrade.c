@@ -115,7 +115,7 @@ give_up(int sig)
 	kill((pid_t)started, SIGKILL);
 }
 
-/* Those that it has started are its children then. */
+/* The processes that the new server has started become its children. */
 static void
 watch(pid_t pid)
 {
@@ -127,8 +127,8 @@ watch(pid_t pid)
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-/* One that has ended since it was ready is not; a guardian removes the pid file before the old
- * server writes it anew. */
+/* A server that has ended since it was ready is not ready.  A guardian removes the pid file before
+ * the old server writes it anew. */
 static int
 outcome(int status, pid_t pid)
 {
@@ -159,8 +159,8 @@ put_cause(struct buf *out, struct text said, int status)
 		buf_printf(out, "the new server ended with status %d and said nothing", status);
 }
 
-/* The old server confirms each answer: the new server's, and this one.  If it has been
- * stopped meanwhile, the new one, which nobody else would stop, ends, too.  Older versions confirm
+/* The old server confirms each answer: the new server's, and this one.  If the old server has been
+ * stopped meanwhile, the new one ends, too: no other process would stop it.  Older versions confirm
  * nothing. */
 static bool
 is_confirmed(int reply)

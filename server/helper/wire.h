@@ -48,7 +48,7 @@ enum helper_kind {
 	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */
 	HELPER_CGI_ROOT,     /* a directory of scripts */
 	HELPER_CGI_VARIABLE, /* of setenv.add-environment */
-	HELPER_CGI_USER,     /* whose programs they are; backlog: as many at a time */
+	HELPER_CGI_USER,     /* the user of the programs; backlog: how many run at a time */
 };
 
 struct helper_request {
@@ -100,8 +100,8 @@ int helper_request_parse(const char *p, size_t n, struct helper_request *);
 
 /* 0, or -EPROTO: do not use *to. */
 int helper_name_parse(const void *p, size_t n, struct helper_name *to);
-/* The result in an answer: 0 or -errno of the helper; -EPROTO: not a result.  why: what the helper
- * says of the error beyond errno, or empty. */
+/* The result in an answer: 0 or -errno of the helper; -EPROTO: not a result.  why: the helper's
+ * words about the error in addition to errno, or empty. */
 int helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX]);
 
 /* The number of addresses at a->v, or -errno with why as above; -EPROTO: not such an answer.

@@ -27,17 +27,18 @@
 
 /* ---------------------------------------------------------------- reading the configuration */
 
-/* the error log, the pid file, the control socket, the user of CGI, the end, and a quarter for the
- * directories of users */
+/* 5: the error log, the pid file, the control socket, the user of CGI and the end.  A quarter is
+ * for the directories of users. */
 _Static_assert(5 + CFG_LOGS_MAX + CFG_LISTENS_MAX + CFG_APPLICATIONS_MAX + CFG_HOSTS_MAX +
 		       CFG_PROGRAMS_MAX + HELPER_NAMES_MAX / 4 <
 		   HELPER_NAMES_MAX,
     "what limits.h allows fits");
 _Static_assert(CFG_NAME_MAX == HELPER_NAME_MAX, "both are the length of a name");
 
-static int guardian = -1;  /* of a child that reads the configuration */
-static GHashTable *told;   /* all that it has told, as GBytes */
-static const char *untold; /* what the configuration cannot have: the load fails */
+static int guardian = -1; /* of a child that reads the configuration */
+static GHashTable *told;  /* all that it has told, as GBytes */
+/* the reason why the load fails: something that the configuration cannot have */
+static const char *untold;
 
 /* Thousands of blocks may have the same log.  A name with other settings is new. */
 static bool
@@ -189,8 +190,8 @@ tell_names(const struct config *config, int names)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
 
-/* server/config/check/limits.h refuses almost all such configurations before, with file and line;
- * the directories of users are known here only. */
+/* server/config/check/limits.h has refused almost all such configurations, with file and line.  The
+ * directories of users are known only here. */
 static int
 refuse_names(int reply)
 {

@@ -175,7 +175,7 @@ put_server(struct line *l)
 	put_value(l, r->conf->server_name != NULL ? text_of(r->conf->server_name) : l->http->host);
 }
 
-/* No thread had to look for the file, or to read it. */
+/* No thread was needed to look for the file or to read it. */
 static bool
 is_hot(const struct request *r)
 {
@@ -309,7 +309,7 @@ make(const struct conf *c, char *err, size_t errsize)
 
 	if (f == NULL)
 		return (rules_no_memory(err, errsize));
-	tzset(); /* reads /etc/localtime now, and no worker has to */
+	tzset(); /* reads /etc/localtime now, so that no worker has to */
 	if (log_format_parse(text_of(c->accesslog_format), f, err, errsize))
 		return (f);
 	free(f);

@@ -38,8 +38,8 @@ struct auth_try { /* a check, then perhaps the delay of its failure */
 };
 
 struct auth_request {
-	/* The rules that let it go on, the newest first: that of the URL, and that of a block of
-	 * existing files.  NULL: none. */
+	/* The rules that allowed the request, the newest first: that of the URL, and that of a
+	 * block of existing files.  NULL: none. */
 	const struct auth_row *granted[2];
 	struct auth_try *try; /* while a thread checks or a timer runs */
 };
@@ -196,7 +196,7 @@ header_of(const struct request *r, unsigned *n)
 	return (value);
 }
 
-/* Another rule, file, or user has another key. */
+/* Another rule, file or user gives another key. */
 static void
 key_of(const struct auth_row *row, const void *users, const struct authorization *a,
     unsigned char key[AUTH_KEY])

@@ -66,7 +66,8 @@ struct auth_rules *auth_rules_ref(const struct auth_rules *);
 void auth_rules_put(struct auth_rules *);
 struct auth_file *auth_file_ref(const struct auth_file *);
 void auth_file_put(struct auth_file *);
-/* Blocks.  The bytes are yours; .p NULL: *err is -errno, -EFBIG: more than AUTH_FILE_MAX. */
+/* May block.  The bytes are yours; .p NULL: *err is -errno, or -EFBIG if there are more than
+ * AUTH_FILE_MAX. */
 struct text auth_file_read(const struct auth_file *, int *err);
 
 /* ---- a check, in a thread */

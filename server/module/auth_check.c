@@ -1,4 +1,5 @@
-/* server/module/auth_check.c -- in a thread: is this user who he says, and may he?
+/* server/module/auth_check.c -- in a thread: does the password fit the user, and is the user
+ * allowed?
  *
  *   file of users --> secret of the user, or that of another one --> compare --> user, group, host
  *

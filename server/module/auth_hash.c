@@ -73,7 +73,7 @@ auth_keyed(struct text secret, const struct text *parts, size_t n, unsigned char
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		/* the length first: "a", "bc" is not "ab", "c" */
+		/* hashes the length first: "a", "bc" is not "ab", "c" */
 		g_hmac_update(mac, (const guchar *)&parts[i].n, sizeof(parts[i].n));
 		if (parts[i].n != 0)
 			g_hmac_update(mac, (const guchar *)parts[i].p, (gssize)parts[i].n);
@@ -215,7 +215,8 @@ auth_password_fits(struct text hash, const char *password)
 		return (apr1_fits(hash, text_of(password)));
 	if (text_starts(hash, TEXT("{SHA}")))
 		return (sha_fits(hash, text_of(password)));
-	/* Not shorter than that of DES: with an empty one some versions of crypt(3) fit all. */
+	/* Not shorter than a hash of DES: some versions of crypt(3) accept any password for an
+	 * empty hash. */
 	if (hash.n < 13 || hash.n >= sizeof(line))
 		return (false);
 	memcpy(line, hash.p, hash.n);

@@ -213,7 +213,8 @@ is_extern(const struct conf_pair *row)
 	return (false);
 }
 
-/* The rule may stand around the blocks that have the users; elsewhere nobody gets in (500). */
+/* The rule may be around the blocks that have the users.  In other places the answer is 500 to
+ * everybody. */
 static const char *
 require_lacks(const struct conf *c)
 {

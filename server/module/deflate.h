@@ -40,7 +40,8 @@ struct deflate_wait { /* a request that waits for a compressed form */
 	struct list link;
 	struct request *r;
 	struct file_entry
-	    *entry;       /* counted while it waits, also for a sibling; NULL: it does not */
+	    /* counted while the request waits, also for a sibling; NULL: it does not wait */
+	    *entry;
 	unsigned sibling; /* the one that is looked up */
 };
 extern struct deflate_wait slot_deflate_wait;

@@ -87,7 +87,7 @@ form_keep(struct reply_form *form)
 	return (v);
 }
 
-/* Ends its place in the bounds. */
+/* Gives back its part of the bounds. */
 static void
 uncount(struct variant *v)
 {
@@ -245,7 +245,7 @@ ready(struct variant *v)
 	list_add_tail(&v->all->used, &v->link);
 }
 
-/* The file is as good without compression, for ever, or until the next request. */
+/* The file is sent without compression from now on, or only until the next request. */
 static void
 settle(struct making *m, int64_t res)
 {

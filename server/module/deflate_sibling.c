@@ -52,7 +52,7 @@ send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum
 	return (FORMED_SENT);
 }
 
-/* Takes s, an answer for this coding.  FORMED_NOT: it is none. */
+/* Takes s, an answer for this coding.  FORMED_NOT: it is not a sibling to send. */
 static enum formed
 judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
 {
@@ -99,7 +99,8 @@ try_all(struct request *r, struct file_entry *e)
 			request_slot(r, deflate_wait)->entry = e;
 			r->steps++;
 			list_init(
-			    &request_slot(r, deflate_wait)->link); /* in no list: one look-up */
+			    /* the entry is in no list: one look-up */
+			    &request_slot(r, deflate_wait)->link);
 			return (FORMED_LATER);
 		}
 		got = judge(r, e, s, c);

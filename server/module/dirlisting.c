@@ -48,8 +48,8 @@ struct page_work {
 };
 
 struct listing {
-	struct list link;        /* in the worker's list, the one used last in front */
-	const struct site *site; /* NULL: not in the list any more */
+	struct list link;        /* in the worker's list, the most recently used first */
+	const struct site *site; /* NULL: no longer in the list */
 	struct worker_base *worker;
 	struct file_scope *scope;
 	char *key; /* URL, look-up, order */

@@ -44,7 +44,7 @@ by_order(const void *pa, const void *pb, void *arg)
 
 /* ---- parts */
 
-/* In another encoding than UTF-8 the bytes above 127 are characters that the browser knows. */
+/* In an encoding other than UTF-8 the bytes above 127 are characters that the browser knows. */
 static void
 put_name(struct buf *out, struct text encoding, struct text name)
 {
@@ -117,7 +117,7 @@ put_row(struct buf *out, const struct dirlisting_look *k, const struct dir_entry
 	buf_char(out, '\n');
 }
 
-/* A link that sorts by this column, the other way if it is the order already. */
+/* A link that sorts by this column; it reverses the order if the page is sorted by it. */
 static void
 put_column(struct buf *out, const struct dirlisting_look *k, enum dirlisting_sort sort,
     const char *title, const char *word, const char *class)

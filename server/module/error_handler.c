@@ -123,7 +123,7 @@ drop_body(struct request *r)
 	r->http.method = TEXT("GET");
 }
 
-/* An application has got it. */
+/* An application has received a part of the body. */
 static bool
 body_is_gone(const struct request *r)
 {

@@ -51,7 +51,7 @@ character(struct text t, struct piece *p)
 	return (5);
 }
 
-/* What stands after a percent sign; returns its length, or 0. */
+/* Reads the placeholder after a percent sign; returns its length, or 0. */
 static size_t
 placeholder(struct text t, struct piece *p)
 {

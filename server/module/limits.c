@@ -1,7 +1,7 @@
 /* server/module/limits.c -- server.max-requests-per-second-per-address: the first module that a
  * request meets, so a refusal costs no rewrite, no look-up and no application.
  *
- * A request is counted once, also if it is routed again.  server.error-handler does not take a
+ * A request is counted once, even if it is routed again.  server.error-handler does not take a
  * refusal: routed again, the request is refused again.
  */
 #include <stdio.h>

@@ -58,11 +58,12 @@ struct module {
 	/* A directory without an index file, which r->scope and r->lookup name. */
 	enum handled (*directory)(struct request *, const struct file_entry *dir);
 	/* The request is to be refused.  True: it has another target, and is routed again instead.
-	 * The caller has let go of all it holds. */
+	 * The caller has released all it held. */
 	bool (*refused)(struct request *, int status);
 	/* Files of this name are run, not sent; named: an application names the file. */
 	bool (*runs)(const struct conf *, struct text path, bool named);
-	/* The client is gone while form() or directory() is to answer later; also if not. */
+	/* The client leaves before form() or directory() has answered; also called if neither
+	 * was. */
 	void (*stop)(struct request *);
 	/* A site that uses the module has its rules; sets what it reads for each request. */
 	void (*site_begin)(struct site *);
@@ -81,7 +82,7 @@ void modules_of(struct site *s);
 void modules_site_end(const struct site *);
 /* True: it is routed again instead of refused. */
 bool modules_refused(struct request *, int status);
-/* The client is gone, or another handler answers: form() and directory() do not. */
+/* The client is gone, or another handler answers; form() and directory() will not. */
 void modules_request_stop(struct request *);
 /* The rest up to head_without() is in server/request/hooks.c: it names no module. */
 const struct handler *modules_route(struct request *);

@@ -27,8 +27,8 @@ find_due(struct pace_share *p)
 	return (meters_bytes(s->meters, s->client));
 }
 
-/* A proxy sends replies of several clients over one connection: bytes left of the turn of one are
- * not those of the next. */
+/* A proxy sends replies of several clients over one connection: bytes left of one client's turn do
+ * not belong to the next client. */
 static void
 apply_address(struct request *r, struct sender_turn *t)
 {

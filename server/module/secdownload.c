@@ -6,8 +6,8 @@
  *   hmac-sha1    MAC = base64url of HMAC(secret, "/TIME/name"), 27 characters
  *   hmac-sha256  the same, 43 characters
  *
- * A wrong MAC gives 403, another time than now 410.  A path below the prefix that is not a link
- * gives 403, too: nothing else lies there.
+ * A wrong MAC gives 403; a TIME too far from now gives 410.  A path below the prefix that is not
+ * such a link gives 403, too: only links are served there.
  */
 #include <glib.h>
 #include <stdio.h>

@@ -39,7 +39,7 @@ struct setenv_lines {
 
 enum name_kind { OF_REQUEST, OF_REPLY, OF_VARIABLE };
 
-/* Where a request or a reply ends must not depend on a setting. */
+/* A setting must not decide where a request or a reply ends. */
 static bool
 is_framing(enum name_kind kind, struct text name)
 {
@@ -123,7 +123,7 @@ lines_make(const struct conf_map *map, char *err, size_t errsize)
 	return (NULL);
 }
 
-/* The map itself is what a request needs. */
+/* A request uses the map itself: nothing is compiled. */
 static void *
 map_make(const struct conf_map *map, enum name_kind kind, char *err, size_t errsize)
 {
@@ -195,8 +195,8 @@ head_setenv(struct request *r, int status, const struct file_entry *e, struct bu
 
 /* ---- the request */
 
-/* Removes the lines of a field.  A client's line that makes the same CGI variable goes, too: it
- * could stand in place of the configuration's.  adds: lines of this very name stay. */
+/* Removes the lines of a field.  A client's line that makes the same CGI variable is removed, too:
+ * it could replace the configuration's.  adds: lines of this very name stay. */
 static void
 drop_lines(struct http_request *h, struct text name, bool adds)
 {

@@ -160,7 +160,7 @@ vhost_route(struct request *r, enum vhost_is is)
 
 /* ---- the place */
 
-/* "/" stands between the parts of below, "//" after the base. */
+/* "/" joins the parts of below, "//" follows the base. */
 static struct text
 below_of(struct request *r, const struct vhost_dir *d)
 {
@@ -193,7 +193,7 @@ vhost_place(struct request *r, const struct vhost_dir *d, struct text path)
 
 /* ---- names */
 
-/* The parser has left a valid name in lower case; here it must be one name of a directory. */
+/* The parser has left a valid name in lower case.  Here it must be the name of one directory. */
 struct text
 vhost_host(const struct request *r)
 {

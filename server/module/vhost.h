@@ -31,7 +31,7 @@ struct vhost_dir {
 enum vhost_is vhost_find(struct request *, const struct vhost_dir *);
 /* r->place becomes this directory, with the path.  0 or 500. */
 int vhost_place(struct request *, const struct vhost_dir *, struct text path);
-/* What a route hook returns: the handler that asks or refuses, or NULL. */
+/* The value that a route hook returns: the handler that asks or refuses, or NULL. */
 const struct handler *vhost_route(struct request *, enum vhost_is);
 
 /* The host of the request as a name of one directory, in lower case and without port; .p NULL: it

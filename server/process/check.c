@@ -156,7 +156,7 @@ listens(const struct config *config)
 	return (n);
 }
 
-/* The directories are open now, as a running server has them. */
+/* The directories are open at this point, as in a running server. */
 static void
 check_descriptors(const struct config *config, unsigned logs, unsigned limit, int *rc)
 {

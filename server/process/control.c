@@ -119,7 +119,7 @@ process_control_refuse(struct process *ps, enum control_wish wish, const char *w
 	answer(ps, wish, false, EX_TEMPFAIL, text_of(why));
 }
 
-/* The end of file, which comes with the end of the process, is what they wait for. */
+/* They wait for the end of file, which comes with the end of the process. */
 void
 process_control_stops(struct process *ps)
 {
@@ -272,7 +272,7 @@ take_request(struct process *ps, size_t i)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 || cc->until_ns == 0) {
-		drop(ps, i); /* left, or speaks while it should wait */
+		drop(ps, i); /* the client left, or sent more before its answer */
 		return;
 	}
 	cc->n += (size_t)n;

@@ -4,19 +4,19 @@
 #include "server/process/impl.h"
 #include "server/worker/worker.h"
 
-/* Generations that drain beside the newest.  One with a single download has a worker with its
+/* Generations that drain, besides the newest.  One with a single download has a worker with its
  * loop: 0.4 MB, 5 descriptors and a thread were measured.  All of them together have at most about
  * a twelfth of the descriptors, but OLD_MIN are always allowed. */
 #define OLD_MAX 50u
 #define OLD_MIN 4u
 #define FDS_OLD 64u /* for each worker of an old generation: 12 times what it uses */
-/* connections accepted before the drain have sent their first bytes by then, or are silent */
+/* by then connections accepted before the drain have sent their first bytes, or are silent */
 #define HUSH_MS 1200u
-/* Nobody asked for this stop, and clients are refused until the service manager has started the
+/* Nobody has requested this stop, and clients are refused until the service manager has started the
  * server again. */
 #define WITHOUT_HELPER_S 5u
-/* A manager that stops a service waits for it, as a reboot does: less than TimeoutStopSec=15 of our
- * units, and less than the 300 s of server.graceful-shutdown-timeout. */
+/* A manager that stops a service waits for it, and a reboot waits for the manager: less than
+ * TimeoutStopSec=15 of our units, and less than the 300 s of server.graceful-shutdown-timeout. */
 #define MANAGED_S 10u
 #define ASK_S     5u
 

@@ -92,7 +92,7 @@ may_free(const struct worker *w)
 	return (w != NULL && (!w->running || worker_ended(w)));
 }
 
-/* A generation with one long download so costs a worker, not all of them. */
+/* So a generation with one long download costs one worker, not all of them. */
 void
 generation_free_ended(struct generation *g)
 {
@@ -223,8 +223,8 @@ resources_make(struct process *ps, struct generation *g)
 	return (-EINVAL);
 }
 
-/* The pools of the newest generation if the settings are equal; otherwise those shrink while it
- * drains. */
+/* Shares the pools of the newest generation if the settings are equal.  Otherwise the pools of that
+ * generation shrink while it drains. */
 static int
 pools_make(struct process *ps, struct generation *g)
 {

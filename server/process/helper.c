@@ -49,8 +49,8 @@ guarded(struct process *ps, const struct helper_event *e)
 	    LF_STR("do", "see the log of the kernel: was memory short?"));
 }
 
-/* The guardian has been killed, too, before the helper could fork the next one.  Nobody is left who
- * has the rights to start them: a service manager has. */
+/* The guardian has been killed, too, before the helper could fork the next one.  No process is left
+ * that has the rights to start them, except a service manager. */
 static void
 gone(struct process *ps)
 {

@@ -80,14 +80,14 @@ struct watchdog {
 
 struct upgrade {
 	int fd;     /* to poll: the answer of the helper; -1: none is running */
-	pid_t pid;  /* of the new server, once the helper has answered; 0 */
+	pid_t pid;  /* the new server, after the helper's answer; else 0 */
 	int status; /* 0: the new server is ready; or its exit status */
 	struct buf cause;
-	uint8_t heard;     /* answers so far; the supervisor waits for the answer of its own */
+	uint8_t heard;     /* answers so far; the supervisor waits for its answer to be confirmed */
 	bool stopped;      /* a stop was requested meanwhile */
 	bool wanted;       /* one was requested while a reload ran */
 	bool retired;      /* a newer process serves; this one drains */
-	bool let_go;       /* of the listening sockets */
+	bool let_go;       /* the listening sockets are handed over */
 	bool failed;       /* the last one */
 	bool pidfile_owed; /* it has the number of another process; no helper was there */
 };
@@ -134,7 +134,7 @@ struct leave {
 	const char *why;
 };
 
-/* ctl status: has each loop gone round since it was woken? */
+/* ctl status: whether each loop has gone round since it was woken */
 struct alive {
 	uint64_t until_ns; /* the answer is known by then; 0: nobody asks */
 };
@@ -158,7 +158,7 @@ struct process {
 	struct buf early; /* lines logged before the log is open */
 	bool journal;     /* the error log is systemd's journal, whose fields are made of text */
 	struct counters_list counters_list;
-	struct handover *handover; /* of idle connections, at a reload */
+	struct handover *handover; /* moves idle connections, at a reload */
 	struct clients *clients;
 	struct clients *tunnels; /* connections that ask to switch protocols */
 	struct meters *meters;
@@ -166,8 +166,9 @@ struct process {
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;
-	bool helper_gone;          /* for good, with its guardian */
-	bool ended_without_helper; /* it stops for that: the service manager starts it again */
+	bool helper_gone; /* it has ended for good, with its guardian */
+	/* the server stops because of that: the service manager starts it again */
+	bool ended_without_helper;
 	struct application apps[SPAWN_MAX];
 	size_t napps;
 	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */
@@ -216,7 +217,7 @@ int process_accesslog(void *process, const char *path, struct logfile **);
 /* closes the logs that no generation names; at most 1 s for all */
 void process_drop_accesslogs(struct process *);
 void process_reopen_logs(struct process *);
-bool process_logs_are_owed(void); /* once: a log was not reopened, as there was no helper */
+bool process_logs_are_owed(void); /* true once: a log was not reopened, as there was no helper */
 void process_close_logs(struct process *);
 
 int process_inherit(struct process *); /* LISTEN_FDS */
@@ -237,7 +238,7 @@ struct lock_memory;
 void process_lock_program(const struct conf *, struct lock_memory *); /* before process_become() */
 void process_lock_rest(const struct conf *, struct lock_memory *);    /* after it; logs both */
 void process_core_files(const struct conf *);                         /* after process_become() */
-/* Call it before there are threads.  0, also if the kernel has no sandbox; -errno: logged. */
+/* Call it before there are threads.  0, even if the kernel has no sandbox; -errno: logged. */
 int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */
 bool process_sandbox_reaches(const struct process *, const struct config *, char *why, size_t size);
@@ -277,12 +278,12 @@ void process_control_retire(struct process *); /* a newer process has it */
 /* Fills in what to poll and returns the number, at most 1 + CONTROL_CLIENTS. */
 size_t process_control_poll(const struct process *, struct pollfd *, int *timeout_ms);
 void process_control_take(struct process *, const struct pollfd *, size_t n);
-/* Answers those who wait for the operations begun so far, or for one that cannot begin. */
+/* Answers the clients that wait for the operations begun so far, or for one that cannot begin. */
 void process_control_done(struct process *, enum control_wish, int status, struct text said);
 void process_control_refuse(struct process *, enum control_wish, const char *why);
-void process_control_stops(struct process *); /* tells those that wait for the end */
+void process_control_stops(struct process *); /* tells the clients that wait for the end */
 bool process_control_waits(const struct process *, enum control_wish);
-void process_control_status(struct process *); /* answers those that asked for it */
+void process_control_status(struct process *); /* answers the clients that asked for it */
 void process_pressure_watch(struct process *, bool on);
 void process_status(const struct process *, bool json, struct buf *);
 /* Tells ctl reopen when each log was opened again, or could not be. */
@@ -298,7 +299,7 @@ unsigned process_alive_still(const struct process *, struct buf *names);
 bool process_helper_take(struct process *);
 const char *process_helper_state(const struct process *); /* for people */
 
-/* Health checks fail from now on, for this long; then it stops. */
+/* Health checks fail from now on for this many seconds; then the server stops. */
 void process_drain_first(struct process *, uint64_t seconds, const char *by);
 bool process_undrain(struct process *);               /* false: it does not drain, or too late */
 uint64_t process_leaves_in_s(const struct process *); /* 0: no stop is near */
@@ -341,7 +342,7 @@ int generation_start(struct process *, struct config *, const struct listeners *
 void generation_adopts(struct process *, struct generation *);
 void generation_tell(struct generation *, enum worker_mode);
 bool generation_ended(const struct generation *);
-/* Not of the newest one: connections move to its workers. */
+/* Frees none of the newest generation: connections move to its workers. */
 void generation_free_ended(struct generation *);
 void generation_free(struct generation *);
 

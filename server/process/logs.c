@@ -179,7 +179,7 @@ process_drop_accesslogs(struct process *ps)
 			accesslog_close(f);
 }
 
-/* The thread of a log sets it: no helper was there. */
+/* Set by the thread of a log: there was no helper to reopen it. */
 static bool owed;
 
 static void

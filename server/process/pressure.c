@@ -2,8 +2,8 @@
  *
  *   worker: windows came from a disk --pressure_ask()--> thread of io/memory/pressure.h --> seen()
  *
- * A line comes at most every MEMORY_LOOK_S seconds, and only if something happened that does not
- * with enough memory.
+ * A line comes at most every MEMORY_LOOK_S seconds, and only if something happened that never
+ * happens with enough memory.
  */
 #include "base/clock.h"
 #include "base/counter.h"
@@ -14,7 +14,7 @@
 #define REFAULT_BYTES (1u << 20) /* less is not worth a line */
 #define STALLED_US    100000u    /* 1 % of ten seconds */
 
-/* Of the thread that looks. */
+/* Used by the thread that looks. */
 struct seen {
 	uint64_t logged_ns, refault_bytes, stalled_us, gone;
 };

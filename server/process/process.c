@@ -103,7 +103,7 @@ interrupted(void *arg)
 	return (ps->draining);
 }
 
-/* Those that would end a server that still reads its configuration. */
+/* Blocks the signals that would end a server that still reads its configuration. */
 void
 process_block_signals(void)
 {
@@ -172,7 +172,8 @@ start(struct process *ps, struct config *config)
 	return (rc);
 }
 
-/* The one that waits for the start, a terminal or an old server, reads the warnings and errors. */
+/* The warnings and errors go to the process that waits for the start: a terminal, or an old
+ * server. */
 static void
 say_what_came(struct process *ps)
 {
@@ -273,8 +274,8 @@ run(struct process *ps, struct config *config)
 		generation_adopts(ps, process_newest(ps));
 		say_ready(ps);
 	} else if (!ps->draining) {
-		/* In an upgrade its workers have accepted connections, which have their replies;
-		 * the supervisor ends that. */
+		/* In an upgrade its workers have accepted connections, which get their replies
+		 * first; the supervisor limits that time. */
 		ps->abandoned = true;
 		process_stop(ps, "a failed start", !upgrades);
 	}
@@ -374,7 +375,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	struct process ps;
 	int rc;
 
-	/* a reload starts as many workers more */
+	/* a reload starts the same number of workers again */
 	heap_begin(2 * generation_workers(config_global(config)));
 	process_init(&ps, opt, helper);
 	process_early_lines(&ps, config_global(config));

@@ -25,7 +25,7 @@ struct resolve_name {
 	struct backends *list;
 	unsigned place;
 	uint64_t due_ns;   /* of the next look-up, or of the answer */
-	int fd;            /* the answer comes here; -1: none is due */
+	int fd;            /* the answer comes here; -1: no look-up is running */
 	bool failed, gone; /* the last one failed; never asked again */
 };
 

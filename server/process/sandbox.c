@@ -88,7 +88,7 @@ add_home(const char *user, const char *home, void *arg)
 	g_free(path);
 }
 
-/* The directories of users, not all that is in their homes. */
+/* Only the directories that userdir serves, not all that is in the homes. */
 static bool
 add_homes(const struct conf *c, void *arg)
 {

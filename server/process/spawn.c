@@ -15,7 +15,7 @@
 
 struct wanted {
 	struct process *ps;
-	const char *line; /* the line of the program to find; NULL: start all */
+	const char *line; /* the program to find, as its line; NULL: start all */
 	bool found;
 	int err;
 };

@@ -126,7 +126,7 @@ fail(struct process *ps, int status, struct text why)
 	ps->upgrade.failed = true;
 	if (status == EX_CONFIG) /* a reload or a restart would fail, too */
 		shared_set(ps->counters_list.reload_refused, true);
-	process_report(ps, "READY=1"); /* a manager reads the line for people only */
+	process_report(ps, "READY=1"); /* the manager reads this line for people only */
 	process_control_done(ps, CONTROL_UPGRADE, status, why);
 	if (ps->reload_again)
 		process_reload(ps);
@@ -225,7 +225,7 @@ retire(struct process *ps, pid_t pid)
 	tell_who_waits(ps, pid);
 }
 
-/* A new server that was killed may have taken it. */
+/* A new server that was killed may have taken the pid file. */
 void
 process_pidfile_back(struct process *ps)
 {
@@ -239,8 +239,8 @@ process_pidfile_back(struct process *ps)
 		    LF_STR("do", process_open_help(err)));
 }
 
-/* A stop is for the server, whichever process is it.  The new one cannot take over any more, and
- * the supervisor ends one that has. */
+/* A stop is for the server, whether the old process or the new one is the server.  The new one can
+ * no longer take over; if it has taken over, the supervisor ends it. */
 void
 process_upgrade_stop(struct process *ps)
 {
@@ -272,7 +272,8 @@ end(struct process *ps)
 	buf_free(&u->cause);
 }
 
-/* The new server says that it is ready; the supervisor, which comes later, that it was. */
+/* The first answer is the new server's: it is ready.  The second one is the supervisor's: the new
+ * server was ready. */
 static void
 take_answer(struct upgrade *u, const char *bytes, size_t n)
 {
@@ -312,8 +313,8 @@ process_upgrade_more(struct process *ps)
 
 	if (ps->upgrade.fd < 0)
 		return;
-	/* a new server that failed has left items unread, which resets the socket: the answer comes
-	 * after that */
+	/* a new server that failed has left items unread, which resets the socket, but its answer
+	 * follows */
 	while (
 	    (n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0 || n == -ECONNRESET) {
 		if (fd >= 0)
@@ -405,7 +406,7 @@ take_application(struct process *ps, const struct helper_request *item, int fd)
 	return (0);
 }
 
-/* Its name is compared with the one of the configuration. */
+/* Its name is later compared with the one of the configuration. */
 static int
 take_control(struct process *ps, const struct helper_request *item, int fd)
 {
@@ -445,7 +446,8 @@ take_item(struct process *ps, int from, int *next)
 	return (err);
 }
 
-/* To the old server itself: the supervisor may die between the two.  False: that has ended. */
+/* Also confirms to the old server itself, because the supervisor may die between the two.  False:
+ * the old server has ended. */
 bool
 process_take_place(void)
 {

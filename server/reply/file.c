@@ -193,7 +193,7 @@ reply_attach(struct request *r, struct file_entry *e, uint64_t off, uint64_t len
 	return (body_lend(&r->body, t, put_back, file_entry_ref(e)));
 }
 
-/* All bytes of the file, or of its form. */
+/* Adds all bytes of the file, or of its compressed form. */
 static bool
 attach_all(struct request *r, struct file_entry *e, struct reply_form *form)
 {

@@ -74,7 +74,7 @@ combined_line(struct request *r, struct buf *line)
 	accesslog_line(line, &a);
 }
 
-/* A client that goes on after 429 makes as many lines as requests. */
+/* A client that goes on after 429 would make one line for each request. */
 static bool
 is_left_out(const struct request *r)
 {

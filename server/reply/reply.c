@@ -41,7 +41,7 @@ reply_no_memory(struct request *r)
 	fault_own(r, r->status);
 }
 
-/* Without those that modules replace. */
+/* Adds the lines, without those that modules replace. */
 static bool
 put_lines(struct request *r, struct text lines)
 {

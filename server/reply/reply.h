@@ -30,9 +30,10 @@ struct reply_extra {
 /* Another form of a file: compressed.  Its owner is not counted here. */
 struct reply_form {
 	enum coding coding;
-	const struct file_entry *tags; /* the entity tag is that of this file, and the coding's */
-	struct text head;              /* prepared, as in struct file_entry; .n 0: none */
-	struct io_file *file;          /* or bytes */
+	/* the entity tag is made of this file's tag and the coding */
+	const struct file_entry *tags;
+	struct text head;     /* prepared, as in struct file_entry; .n 0: none */
+	struct io_file *file; /* or bytes */
 	const char *bytes;
 	uint64_t size;
 	void *(*keep)(struct reply_form *); /* counts a user, for ... */
@@ -55,7 +56,7 @@ bool reply_file_decided(struct request *, struct file_entry *, struct reply_form
 /* True if the application's status is sent unchanged.  The server itself decides between 200, 206
  * and 416. */
 bool reply_own_status(int status);
-/* The media type of the file, as the application or its name says. */
+/* The media type of the file, as the application or the file's name says. */
 struct text reply_type(const struct reply_style *, const struct file_entry *,
     const struct reply_extra *);
 /* True if a reply of this type and length (-1: unknown) depends on Accept-Encoding. */
@@ -83,7 +84,7 @@ void reply_stream_head(struct request *, int status, struct text lines, int64_t 
 bool reply_interim(struct request *, int status, struct text lines);
 /* 101 Switching Protocols.  False: no memory. */
 bool reply_switch(struct request *, struct text protocol, struct text lines);
-/* What is after the first mark bytes of r->body is the head of the reply: keeps it for a log. */
+/* What follows the first `mark` bytes of r->body is the head of the reply: keeps it for a log. */
 void reply_keep_head(struct request *, uint64_t mark);
 size_t reply_prepare(const struct file_entry *, char *head);
 

@@ -1,5 +1,5 @@
 /* server/request/client.h -- what a request asks of its connection: a table, because the connection
- * is above those that answer.
+ * is above the rooms that answer.
  *
  *   conn --route(), handler->start()--> handler, module, reply --conn_replied()--> conn
  *
@@ -22,8 +22,8 @@ struct request;
 struct conn_verbs {
 	/* Each of the three ends the work of the handler; call one of them, once, and touch nothing
 	 * of the request after it: another handler, or the next request, may start before it
-	 * returns. They may be called while start() runs; its result HANDLED_LATER is not looked at
-	 * then. */
+	 * returns. They may be called while start() runs; the result HANDLED_LATER of that start()
+	 * is then ignored. */
 	void (*replied)(struct request *);     /* r->body is the whole reply, or the rest of it */
 	void (*route_again)(struct request *); /* after route_again(): another handler starts */
 	/* The reply broke off.  What was sent stays; the client sees that it is not complete. */
@@ -41,7 +41,7 @@ struct conn_verbs {
 	uint16_t (*remote_port)(const struct request *);
 	/* The other end of the connection, which may be a proxy; conn_remote() is its client. */
 	struct text (*peer)(const struct request *, char buf[64]);
-	/* The client that limits of a client count.  False: nobody: a unix socket, or a listed
+	/* The client that limits of a client count.  False: no client: a unix socket, or a listed
 	 * proxy that did not say whose request it is. */
 	bool (*named_client)(const struct request *, struct client_addr *);
 	/* Requests in a row, with this one, that were over the rate; 0: this one is not. */
@@ -59,8 +59,9 @@ struct conn_verbs {
 	struct text (*scheme)(const struct request *); /* "https" behind a TLS terminator */
 	/* The address at which the connection arrived; .p NULL: a unix socket. */
 	struct text (*local)(const struct request *, char buf[64]);
-	uint16_t (*local_port)(const struct request *);  /* 0: a unix socket */
-	uint32_t (*requests)(const struct request *);    /* of its connection so far, from 1 */
+	uint16_t (*local_port)(const struct request *); /* 0: a unix socket */
+	/* requests of its connection so far, from 1 */
+	uint32_t (*requests)(const struct request *);
 	struct text (*listener)(const struct request *); /* "127.0.0.1:8080" */
 	/* Counts the connection under what it does now; otherwise it is counted when it waits. */
 	void (*show)(struct request *);

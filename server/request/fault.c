@@ -121,8 +121,8 @@ waited_ms(const struct request *r)
 	return ((clock_mono_ns() - r->started_ns) / NS_PER_MS);
 }
 
-/* Where its device is mounted.  It was a third of the cost of a refusal, so only a line that is
- * written asks for it. */
+/* The mount point of its device.  The look-up was a third of the cost of a refusal, so it is done
+ * only for a line that is written. */
 const char *
 fault_device(const struct request *r, char mount[IO_MOUNT_NAME])
 {

@@ -21,8 +21,8 @@ void fault_is(struct request *, int err); /* a 5xx that no look-up of a file exp
 void fault_note(struct request *, const struct file_entry *);
 /* The reason was logged. */
 void fault_told(struct request *);
-/* The server answers with this status, in place of what was asked for.  Of several the first
- * counts, for fault_count(). */
+/* The server answers with this status, in place of the requested reply.  If it is called several
+ * times, the first status counts, for fault_count(). */
 void fault_own(struct request *, int status);
 void fault_count(const struct request *); /* of a reply with a status from 500 to 599 */
 void fault_tell(struct request *);        /* of a reply with a status from 500 to 599 */

@@ -9,7 +9,7 @@
 #include "wire/http1/http1.h"
 
 struct ids {
-	struct text id; /* .p NULL: nobody has asked yet */
+	struct text id; /* .p NULL: not asked for yet */
 	char made[UNIQUE_HEX];
 	struct text trace, traceparent; /* .p NULL: not asked yet; the field that was made */
 };
@@ -43,7 +43,7 @@ only_field(const struct http_request *h, struct text name)
 	return (found);
 }
 
-/* Nothing that needs quotes or escapes in a log, a header or a shell's single word. */
+/* True if the text needs no quotes or escapes in a log, in a header, or as one word of a shell. */
 static bool
 is_id(struct text t)
 {

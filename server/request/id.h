@@ -25,8 +25,8 @@ struct request;
 unsigned request_ids(const struct conf *); /* IDS_* */
 struct text request_id(struct request *);
 /* The traceparent (W3C Trace Context) that applications get in place of the client's; .n 0: the
- * client's id comes from a trusted peer and is valid, so it passes with its tracestate.
- * A new trace has the id of the request, if this server made it, and the flag "sampled": without a
+ * client's id comes from a trusted peer and is valid, so it is passed on with its tracestate.  A
+ * new trace has the id of the request, if this server made it, and the flag "sampled": without a
  * field most tracers would record, too. */
 struct text request_trace(struct request *);
 /* The trace id, once request_trace() was called. */

@@ -40,7 +40,7 @@ struct spool;
  */
 struct place {
 	struct file_scope *scope;
-	/* What stands in front of path in a look-up below the scope; see IO_LINKS in io/io.h. */
+	/* The directories between the scope and path in a look-up; see IO_LINKS in io/io.h. */
 	struct text below;
 	struct text dir; /* without a slash at its end, so "/" stays */
 	/* begins with a slash, NUL after it; the path of the URL, or in the arena */
@@ -74,8 +74,8 @@ struct request {
 	/* Up to here, place.path is a file; the rest is PATH_INFO.  0: not looked up. */
 	size_t script_len;
 	struct text user; /* authenticated; in the arena; .n 0: none */
-	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
-	 * one, or has steps that r->path has not. */
+	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path has changed
+	 * since, or has steps that r->path has not. */
 	struct text target;
 	unsigned changes;    /* how often path or query were replaced */
 	unsigned reroutes;   /* of these, by handlers */
@@ -110,14 +110,14 @@ struct request {
 	struct spool *upload; /* body for an application; NULL: none */
 	/* Reply bytes of an application that the client has not read yet; NULL: none. */
 	struct spool *kept;
-	struct sender_times times; /* but .hot begins as true */
+	struct sender_times times; /* all zero except .hot, which begins as true */
 
-	/* Of single files of server/, which alone name them: server/request/slots.h. */
+	/* Bytes of single files of server/; no other file names them: server/request/slots.h. */
 	char slots[] __attribute__((aligned(SLOT_ALIGN)));
 };
 
 size_t request_bytes(void); /* with all slots */
-/* A connection takes it: zero, in the first part, what the sends of one client share. */
+/* A connection takes it: sets to zero, in the first part, what the sends of one client share. */
 void request_taken(struct request *);
 /* A new head: forgets all of the last request but the replies that wait to be sent. */
 void request_reset(struct request *);

@@ -67,7 +67,7 @@ route_joined(struct request *r, struct text name, const char *sep, struct text *
 			continue;
 		if (n != 0 && h->headers[i].value.n == 0)
 			continue;
-		if (n == 0 || all->n == 0) { /* no separator after an empty one */
+		if (n == 0 || all->n == 0) { /* no separator after an empty value */
 			*all = h->headers[i].value;
 			n = 1;
 			continue;
@@ -82,7 +82,7 @@ route_joined(struct request *r, struct text name, const char *sep, struct text *
 	return (n < 2 || all->p != NULL);
 }
 
-/* As conditions see it: a missing field is empty.  .p NULL: no memory. */
+/* The value as conditions see it: a missing field is empty.  .p NULL: no memory. */
 static struct text
 joined(struct request *r, struct text name, const char *sep)
 {

@@ -22,7 +22,7 @@ struct route_change {
 	/* Set by a rewrite, which has a limit of its own, see struct request.  Empty: any other
 	 * change counts as a step. */
 	struct text target;
-	/* as the parser leaves a Host: a valid name in lower case; in the arena */
+	/* in the form of the parser: a valid name in lower case; in the arena */
 	struct text host;
 };
 
@@ -37,8 +37,8 @@ int route_place(struct request *, struct text path, struct place *);
 /* The name for file_lookup() of a path below the place.  path begins with a slash, and has a NUL
  * after it if the name needs one.  .p NULL: no memory. */
 struct text place_name(struct request *, const struct place *, struct text path);
-/* What the condition of a block, which holds, captures; the block of a conf_map.  Matches again.
- * False: nothing.  *decoded: they are slices of a path without escapes. */
+/* What the condition of a block captures.  The condition holds; the block is that of a conf_map.
+ * Matches again.  False: nothing.  *decoded: they are slices of a path without escapes. */
 bool route_captures(struct request *, unsigned block, struct text cap[MATCH_CAPTURES],
     bool *decoded);
 

@@ -5,7 +5,7 @@
  *   struct counted *m = request_slot(r, mine);      those of this request
  *
  * The linker collects the variables of a kind in one section.  The place of a variable in it is the
- * place of its bytes in the slots of a request, so nobody else names them, nothing is registered,
+ * place of its bytes in the slots of a request, so no other file names them, nothing is registered,
  * and nothing is allocated or looked up for a request.  The variables themselves are not used:
  * their names begin with slot_, so that a bare use does not compile.
  *
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define SLOT_ALIGN 8u
-/* An alignment that is named is not raised by the compiler, so small slots lie side by side. */
+/* The compiler does not raise an alignment that is named, so small slots lie side by side. */
 #define SLOT_OF(section_, type, name)                                                            \
 	type slot_##name __attribute__((section(#section_), aligned(SLOT_ALIGN), used)) = { 0 }; \
 	_Static_assert(_Alignof(type) <= SLOT_ALIGN, "slots have room for pointers and integers")

@@ -24,7 +24,7 @@ struct request;
 #define FETCH_BYTES (64u << 10)
 #define WRITE_MAX   (1u << 20)
 
-/* Shared by all workers, also those of draining generations. */
+/* Shared by all workers, including those of draining generations. */
 static struct share memory_share, disk_share;
 
 struct part {
@@ -190,7 +190,7 @@ fail(struct spool *s, int err)
 	tell(s);
 }
 
-/* The current directory is unusable: takes the next one, or gives up. */
+/* The current directory is unusable: tries the next one, or gives up. */
 static void
 dir_failed(struct spool *s, int err)
 {
@@ -232,7 +232,7 @@ opened(struct io_op *op)
 		write_on(s);
 }
 
-/* After a write.  False: no memory. */
+/* After a write: mem continues with the bytes that came meanwhile.  False: no memory. */
 static bool
 take_more(struct spool *s)
 {
@@ -291,7 +291,7 @@ on_disk(const struct spool *s)
 	return (n);
 }
 
-/* 0 if the bytes in memory may go to disk, or the reason against it. */
+/* 0 if the bytes in memory may go to disk; otherwise the reason why not. */
 static int
 may_write(struct spool *s)
 {
@@ -331,7 +331,7 @@ write_on(struct spool *s)
 	submit(s, IO_WRITE, written);
 }
 
-/* The write goes on in another thread. */
+/* Another thread reads mem and writes it, so the text goes to `more`. */
 static bool
 add_during_write(struct spool *s, struct text t)
 {

@@ -12,9 +12,9 @@ struct request;
 struct upstream;
 
 struct request_told {
-	/* of the application, when the exchange is gone */
+	/* times of the application, set when the exchange is gone */
 	uint64_t queue_ns, ns;
-	struct text backend; /* that was asked last; .p NULL: none; in the arena */
+	struct text backend; /* the last one that was asked; .p NULL: none; in the arena */
 	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
 	struct text log_fields;
 	struct text reply_head; /* if its site wants_head; .p NULL: not kept; in the arena */

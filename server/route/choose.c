@@ -123,7 +123,7 @@ match_all(struct request *r, bool exists)
 	if (why != NULL || !r->worker->physical)
 		return (why);
 	if (!exists && route_find_place(r) != 0)
-		return (NULL); /* what refuses it is found again, and then answered with */
+		return (NULL); /* the next pass finds the reason again and refuses the request */
 	in.path = arena_join(&r->arena, r->place.dir, r->place.path);
 	if (exists)
 		in.existing_path = in.path;
@@ -229,8 +229,9 @@ route_existing(struct request *r, const struct handler **handler, const char **w
 	*why = match_seen(r, true);
 	if (*why != NULL)
 		return (500);
-	/* A URL that goes to an application, whatever exists, has no script.  With the name of the
-	 * file /upload/image.jpg the URL /upload/image.jpg/x.php would run an image. */
+	/* A URL that goes to an application, whether the file exists or not, has no script.  With
+	 * the name of the file /upload/image.jpg the URL /upload/image.jpg/x.php would run an
+	 * image. */
 	if (by_url != NULL && r->site->upstream == by_url)
 		r->script_len = 0;
 	if (r->conf != known) /* auth.require of a block of existing files counts, too */

@@ -72,7 +72,7 @@ send_file_roots_make(struct site *s)
 	return (err);
 }
 
-/* Their files have no scope: none is kept. */
+/* Their files are not looked up, so no scope is made. */
 static int
 temp_file_roots_make(struct site *s)
 {

@@ -1,7 +1,7 @@
 /* server/status/hosts.h -- the hosts whose replies are counted: those that a configuration names.
  *
- *   $HTTP["host"] == "www.example.org"  -->  number 0      the first HOSTS_MAX, in their order
- *   all others                          -->  HOSTS_MAX     one row for all of them
+ *   $HTTP["host"] == "www.example.org"  -->  number 0      the first HOSTS_MAX, in their order all
+ *   others                          -->  HOSTS_MAX     one row for all of them
  *
  * A client cannot make a row: it sends any name, and only those of the table have one.  A name
  * keeps its place until the process ends, so a reload does not move a count to another host.

@@ -156,7 +156,7 @@ banner(struct buf *out, const struct status *s)
 	buf_str(out, "<p id=\"live\">as of now</p>\n</header>\n");
 }
 
-/* As of when the page was loaded. */
+/* The state when the page was loaded. */
 static void
 helper(struct buf *out, const struct status *s)
 {

@@ -223,7 +223,8 @@ backend_states(const struct prom *p, const struct status *s)
 		if (h->reason[0] == '\0')
 			continue;
 		backend_labels(p, "backend_out_info", &s->backend[i]);
-		/* proxy-core/backend_health.c makes it: no character of it needs an escape */
+		/* it comes from proxy-core/backend_health.c, and no character of it needs an
+		 * escape */
 		buf_printf(p->out, "state=\"%s\",reason=\"%s\"} 1\n", backend_state_names[h->state],
 		    h->reason);
 	}
@@ -246,7 +247,7 @@ backend_faults(const struct prom *p, const struct status *s)
 		}
 }
 
-/* What clients got in place of a reply. */
+/* Replies that the server sent to clients in place of the application's. */
 static void
 backend_own_5xx(const struct prom *p, const struct status *s)
 {

@@ -17,7 +17,7 @@ struct running_ask { /* one worker's part of a query */
 
 struct running_query {
 	pthread_mutex_t lock;
-	unsigned refs; /* the asker, and each ask that is on a desk */
+	unsigned refs; /* held by the asker, and by each ask that is on a desk */
 	unsigned nasks;
 	struct running_ask ask[];
 };

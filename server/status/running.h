@@ -30,7 +30,8 @@
 struct running_row {
 	uint64_t since_ns, sent; /* head complete; bytes that the client's socket took */
 	const char *state,
-	    *backend; /* static, and of a backend, which is never freed; never NULL */
+	    /* state: static; backend: of a backend, which is never freed; neither is NULL */
+	    *backend;
 	char id[24], client[64], method[16], url[RUNNING_URL + 1];
 	char device[IO_MOUNT_NAME]; /* mount point of the file; "": none is open or looked for */
 	bool cut;                   /* the URL was longer */
@@ -40,7 +41,7 @@ struct running { /* of all workers; freed with running_free() */
 	struct running_row *row;
 	size_t n, all; /* rows; running requests */
 	uint64_t now_ns;
-	unsigned workers, silent; /* that were asked; that did not answer */
+	unsigned workers, silent; /* that were asked; of these, that did not answer */
 	uint64_t silent_bits;     /* bit i: worker i of the first 64 */
 };
 
@@ -59,18 +60,18 @@ struct running_desk { /* in worker_counters */
 
 void running_desk_init(struct running_desk *);
 void running_desk_open(struct running_desk *, struct io *);
-/* The worker ends: questions that wait get no rows. */
+/* The worker ends: queries that wait get no rows from it. */
 void running_desk_close(struct running_desk *);
 
 /* Rows of one worker: fills at most max, the oldest first, and returns how many there are. */
 typedef size_t running_fill(struct worker *, struct running_row *, size_t max);
-/* Answers all questions on the desk.  Called once a round if desk.asked is set. */
+/* Answers all queries on the desk.  Called once a round if desk.asked is set. */
 void running_answer(struct running_desk *, struct worker *, running_fill *);
 
 /* Asks every worker of the list.  NULL: no memory. */
 struct running_query *running_ask(struct counters_list *);
 bool running_ready(struct running_query *); /* all have answered */
-/* What has come so far.  False: no memory.  The query is gone either way. */
+/* Takes the rows that have come so far.  False: no memory.  The query is gone either way. */
 bool running_take(struct running_query *, uint64_t now_ns, struct running *);
 void running_drop(struct running_query *);
 void running_free(struct running *);

@@ -39,7 +39,7 @@ struct status_backend {
 	uint64_t faults[BACKEND_NFAULTS]; /* failures by kind, backend_fault_names */
 	uint64_t retried;                 /* requests that failed here and went to another one */
 	struct backend_health health;     /* state, reason */
-	uint64_t since_s;                 /* of the state; wall clock */
+	uint64_t since_s;                 /* time of the last change of state; wall clock */
 	uint64_t checked_s, good_s;       /* last check, last good one; wall clock, 0: none */
 	struct histogram stage[BACKEND_NSTAGES];
 };
@@ -52,7 +52,7 @@ struct status {
 	uint64_t upgrades_failed;
 	bool reload_refused; /* the last one */
 	unsigned draining;   /* generations */
-	bool helper_lost;    /* since helper_since_s; no helper process runs */
+	bool helper_lost;    /* since helper_since_s no helper process runs */
 	uint64_t helpers_lost, helper_since_s;
 	struct counters sum;
 	struct replies_by by;

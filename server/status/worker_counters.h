@@ -66,7 +66,7 @@ struct counters_list {
 	struct worker_counters *first; /* atomic; grows at its front */
 	struct hosts hosts;
 	uint64_t started_ns, started_wall_s;
-	/* Of the first of the processes that upgrades replaced; how many upgrades that were. */
+	/* Of the first process that upgrades replaced; the number of upgrades. */
 	uint64_t first_started_s, upgrades;
 	/* written by the main thread, with shared_set() */
 	uint64_t reloads, loaded_wall_s; /* loaded: the configuration in use */

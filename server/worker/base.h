@@ -1,7 +1,7 @@
 /* server/worker/base.h -- what a request sees of its worker; the first member of struct worker.
  *
- * The rooms that answer requests need a loop, a cache, the settings and the counters.  How the
- * worker lives is theirs not to know: that is server/worker/worker.h.
+ * The rooms that answer requests need a loop, a cache, the settings and the counters.  They do not
+ * see how the worker runs: that is server/worker/worker.h.
  *
  * Thread   the worker's.
  */
@@ -48,7 +48,7 @@ struct worker_conf {
 	struct clients *tunnels; /* likewise, of connections that ask to switch protocols */
 	struct bans *bans;       /* of the process; NULL: nobody is banned */
 	struct meters *meters;   /* of the process; NULL: addresses are not limited */
-	const struct backends *cgi; /* of the process: who runs programs; NULL: nobody */
+	const struct backends *cgi; /* of the process: runs programs; NULL: none are configured */
 	/* of the process; NULL: idle connections close with their generation */
 	struct handover *handover;
 };
@@ -72,7 +72,7 @@ struct worker_base {
 	size_t nheaders;             /* that conditions compare */
 	bool physical;               /* a condition uses $PHYSICAL */
 	bool log_states;             /* debug.log-state-handling */
-	bool stopping;               /* its connections are closed, its sites end */
+	bool stopping;               /* its connections are being closed, its sites end */
 	uint64_t date_s;             /* of reply_date() */
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page *pages;          /* PAGES prepared error replies, by status */

@@ -19,7 +19,7 @@ struct listener { /* shared by the workers of a generation, which owns it */
 	char name[LISTEN_NAME_MAX];
 };
 
-/* A worker whose files come from a disk has the pressure of memory looked at so often. */
+/* If files of a worker come from a disk, the pressure of memory is looked at once in this time. */
 #define MEMORY_LOOK_S 10u
 
 /* Each mode includes the earlier ones.  HUSH closes connections that have been silent since before

@@ -27,12 +27,12 @@
 #include "server/reply/reply.h"
 #include "server/route/choose.h"
 
-#define IDLE_REQUESTS 16u /* of them, without requests of clients */
-/* User memory of a connection, measured with 10,000 of which half were in a request. */
+#define IDLE_REQUESTS 16u /* spare requests that are kept while no client has a request */
+/* User memory of a connection, measured with 10,000 connections of which half had a request. */
 #define CONN_MEMORY 1024u
 /* Connections that move to or from another generation in one round: some 0.3 ms. */
 #define MOVES 32u
-/* of a log: the longest head fits, with each byte escaped as four */
+/* of a line of a log: the longest head fits, with each byte escaped as four */
 #define LINE_MAX_BYTES (512u << 10)
 
 /* The worker has become quiet. */

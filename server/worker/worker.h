@@ -37,7 +37,8 @@ struct worker {
 	struct rest rest;
 	struct spread {
 		unsigned share; /* handover_share() when it was last asked */
-		/* Atomic: connections that wait for it in the handover, which writes it. */
+		/* Atomic: connections that wait for it in the handover; only the handover writes
+		 * it. */
 		unsigned coming;
 		bool timed; /* timer is in flight */
 		bool asked; /* atomic: another worker found that this one has too many */
@@ -51,9 +52,9 @@ struct worker {
 	struct {
 		struct client_addr addr;
 		uint64_t seen_ns; /* 0: none */
-	} recent[WORKER_RECENT];  /* the last different addresses that connected */
+	} recent[WORKER_RECENT];  /* the last addresses that connected, each once */
 	struct {
-		uint64_t reads;  /* windows that were read off the loop, at the last look */
+		uint64_t reads;  /* windows that other threads had read, at the last look */
 		uint64_t due_ns; /* time of the next look at the memory */
 	} memory;
 	uint32_t conn_ids;

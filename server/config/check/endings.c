@@ -11,7 +11,7 @@
 
 struct endings {
 	struct config *cfg;
-	struct conf_list *list; /* its v has the endings of all */
+	struct conf_list *list; /* v: the elements of all */
 	GArray *all;            /* struct text; one that is left out would be sent as a file */
 };
 
@@ -41,7 +41,7 @@ add(struct endings *k, struct text word)
 	k->list->n = k->all->len;
 }
 
-/* The end of a regular expression that is the end of a path, or of the script in it. */
+/* Cuts the part of a regular expression that matches the end of a path, or of the script in it. */
 static bool
 cut_end(struct text *re)
 {

@@ -94,7 +94,8 @@ add_keys(struct limits *l, const char *directive, const struct conf_map *m)
 	return (ok);
 }
 
-/* As server/helper/cgi_names.c tells them; what differs in one of them only is counted once. */
+/* Counts the names that server/helper/cgi_names.c makes of these settings.  Two that differ only
+ * there count as one. */
 static bool
 add_programs(struct limits *l)
 {

@@ -1,6 +1,6 @@
-/* server/config/check/limits.h -- how much of what a process must hold or ask for a configuration
- * may name.  More is refused when it is loaded, with file and line: by -t, a reload, an upgrade and
- * a start alike, so that no table further down is ever full.
+/* server/config/check/limits.h -- limits on the logs, hosts and programs that a configuration may
+ * name.  More is refused when it is loaded, with file and line: by -t, a reload, an upgrade and a
+ * start alike, so that no table further down is ever full.
  */
 #ifndef SERVER_CONFIG_LIMITS_H
 #define SERVER_CONFIG_LIMITS_H

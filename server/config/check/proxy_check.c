@@ -24,7 +24,7 @@ wrong_protocol(struct config *cfg, struct cfg_pos pos, const char *setting, cons
 	buf_free(&known);
 }
 
-/* An unknown protocol is a mistake also where no backends are. */
+/* An unknown protocol is a mistake even if there are no backends. */
 static void
 check_protocol(struct config *cfg, const struct cfg_block *b, const char *setting,
     const char *protocol, const struct cfg_entry *backends)

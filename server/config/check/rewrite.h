@@ -4,7 +4,7 @@
  * The first regex that matches turns the whole value into its replacement, where $0..$9 are the
  * captures and $$ is a dollar.  Without a match the value is unchanged.  A value has no control
  * character except HTAB: neither a captured part nor a replacement has one (directives.def), except
- * in the special names _pathinfo and _scriptname, which are decoded and no headers.  NAME is a
+ * in the special names _pathinfo and _scriptname, which are decoded and not headers.  NAME is a
  * header in any case, or a special name of a request (_uri, _docroot, _pathinfo, _scriptname).
  *
  * Errors   rewrite_new(): NULL and one sentence in *err.
@@ -26,6 +26,6 @@ struct text rewrite_value(const struct rewrite *rw, struct text name, struct tex
     struct arena *);
 /* Name of the i-th rule; .p NULL: no more. */
 struct text rewrite_name(const struct rewrite *rw, size_t i);
-bool rewrite_is_special(struct text name); /* of a request, and no header */
+bool rewrite_is_special(struct text name); /* a special name of a request, not a header */
 
 #endif

@@ -15,7 +15,7 @@ find(const struct conf_map *map, const char *key)
 	return (NULL);
 }
 
-/* The number of a key, or otherwise; 0: it is none from 1 to max. */
+/* The number of this key; `otherwise` if the key is absent; 0: not a number from 1 to max. */
 static uint64_t
 number(const struct conf_map *map, const char *key, uint64_t otherwise, uint64_t max)
 {

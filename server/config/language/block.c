@@ -60,7 +60,7 @@ add_message(struct buf *out, struct cfg_pos pos, const char *fmt, va_list ap)
 
 	for (c = msg; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?'; /* one line each, whatever bytes the file has */
+			*c = '?'; /* one line each, even if the file has other bytes */
 	buf_printf(out, "%s:%u:%u: %s\n", pos.file, pos.line, pos.column, msg);
 	g_free(msg);
 }

@@ -33,7 +33,7 @@ struct conf_view {
 	uint64_t *bits;   /* of the current request */
 	uint8_t *state;   /* enum cfg_state of each block */
 	uint8_t *taken;   /* the state of it and of the blocks before it in its else chain */
-	/* Its condition could not be decided for this request; NULL: all were. */
+	/* a block whose condition could not be decided for this request; NULL: all were decided */
 	const struct cfg_block *failed;
 };
 

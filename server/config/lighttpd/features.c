@@ -19,7 +19,7 @@ switch_read(struct text t, bool *on)
 
 static const struct {
 	const char *key;
-	const char *enabled, *disabled; /* the note for this value; NULL: nobody notices */
+	const char *enabled, *disabled; /* the note for this value; NULL: it makes no difference */
 } flags[] = {
 	{ "auth.delay-invalid-creds", NULL, "Failed logins are always delayed." },
 	{ "chunkqueue.splice", NULL, NULL },

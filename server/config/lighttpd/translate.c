@@ -159,7 +159,7 @@ may_meet(const struct cfg_block *a, const struct cfg_block *b)
 	return (true);
 }
 
-/* After the keys of g: those that g replaces and does not have. */
+/* After the keys of g: the keys of the list that g replaces, if g does not have them. */
 static void
 chain_resets(struct chain *c, enum stage stage, bool authorizer)
 {

@@ -78,8 +78,8 @@ const struct cfg_value *gateway_setting(struct config *, const struct gateway *,
 /* proxy.header, proxy.forwarded ...; NULL at the end */
 extern const char *const gateway_proxy_settings[];
 #define GATEWAY_RULES_MAX 4u
-/* Writes what these ask for.  rules: of proxy-core.rewrite-request so far, which the function adds
- * to and writes; with room for GATEWAY_RULES_MAX. */
+/* Writes what these ask for.  rules: those of proxy-core.rewrite-request so far, with room for
+ * GATEWAY_RULES_MAX; the function adds its own and writes all. */
 void gateway_proxy(struct config *, const struct gateway *, const struct gateway_key *,
     struct cfg_block *, struct cfg_item *rules, size_t n);
 

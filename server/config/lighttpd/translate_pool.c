@@ -266,8 +266,9 @@ set_send_file(const struct filling *k)
 
 /* ---------------------------------------------------------------- names for the application */
 
-/* With check-local = "disable" the script ends at the next slash after the prefix; of an ending it
- * is the whole path, which SCGI would have in PATH_INFO without a rule (wire/codec/cgi_env.h). */
+/* With check-local = "disable" the script ends at the next slash after the prefix.  With an ending
+ * the script is the whole path; without a rule SCGI would have that path in PATH_INFO
+ * (wire/codec/cgi_env.h). */
 static bool
 info_rule(const struct filling *k, struct cfg_item *rule)
 {
@@ -322,7 +323,7 @@ fill_authorizer(const struct filling *k)
 	set_backends(k, "proxy-core.authorizer");
 	set_str(k, "proxy-core.authorizer-protocol", "fastcgi");
 	set_pool(k);
-	/* what may be seen lies there */
+	/* files that clients may see are there */
 	if (docroot != NULL && docroot->str.n != 0)
 		set(k, "server.document-root", docroot);
 }
