@@ -45,7 +45,7 @@ struct lookup_list {
 
 struct lookup {                   /* an entry; the first member of the policy's struct */
 	struct text path;         /* with a NUL after it */
-	struct file_scope *scope; /* entries of different scopes never meet */
+	struct file_scope *scope; /* entries of different scopes are never the same */
 	struct lookup *chain;
 	uint64_t hash;
 	uint64_t checked_ns; /* begin of the check that the answer rests on */

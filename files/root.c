@@ -54,7 +54,7 @@ inode_same(gconstpointer a, gconstpointer b)
 		s->minor == t->minor);
 }
 
-/* key->fd is open, so no other one has its number. */
+/* key->fd is open, so no other directory has its number. */
 static struct shared *
 share_locked(const struct shared *key)
 {
@@ -88,7 +88,7 @@ fd_get(const char *dir, int *fdp)
 		close(fd);
 		return (err);
 	}
-	/* Linux 5.7 and older do not tell the mount: nothing is shared there */
+	/* Linux 5.7 and older do not name the mount: no descriptor is shared there */
 	key = (struct shared){ .mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : ~(uint64_t)fd,
 		.ino = st.stx_ino,
 		.major = st.stx_dev_major,

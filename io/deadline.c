@@ -68,7 +68,7 @@ io_timeout_ms(struct io *io)
 		slot = t % WHEEL_SLOTS;
 		word = w->bits[slot / 64] >> (slot % 64);
 		if (word == 0) {
-			t += 63 - slot % 64; /* to the end of this word */
+			t += 63 - slot % 64; /* skips to the end of this word */
 			continue;
 		}
 		t += (uint64_t)__builtin_ctzll(word);

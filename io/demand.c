@@ -1,4 +1,4 @@
-/* io/demand.c -- what was seen of a file's windows, and which of them are held in memory.
+/* io/demand.c -- what is known of a file's windows, and which of them are held in memory.
  *
  *   wanted once        nothing
  *   wanted again       a thread reads the window into the hot set (io/hotset.h)
@@ -12,7 +12,8 @@
 #include "io/engine.h"
 #include "io/hotset.h"
 
-#define READ_NS   NS_PER_S               /* what a thread read so lately should be there */
+/* bytes that a thread read in this time should be in the page cache */
+#define READ_NS   NS_PER_S
 #define MARKED_NS (23 * 3600 * NS_PER_S) /* relatime writes an access time once a day */
 #define SEEN      1024u /* windows remembered per file: 256 MiB; later ones replace earlier ones */
 
@@ -23,8 +24,8 @@
 /* Its slot is the number of the window modulo the size of the table. */
 struct io_seen {
 	uint64_t nr;
-	uint64_t from, to, read_ns; /* what a thread read of it, and when; 0: nothing */
-	uint64_t wanted_ns;         /* when a client last wanted it; 0: none did */
+	uint64_t from, to, read_ns; /* what a thread read of it, and when; 0: no bytes */
+	uint64_t wanted_ns;         /* when a client last wanted it; 0: never */
 	bool filling;               /* a thread reads it into the hot set */
 };
 
@@ -104,7 +105,7 @@ io_file_was_read(struct io_file *f, uint64_t off)
 	return (w != NULL && w->read_ns != 0 && io_now(f->io) < w->read_ns + READ_NS);
 }
 
-/* A thread had read it a moment ago. */
+/* A thread read it a moment ago. */
 void
 io_file_missed(struct io_file *f, uint64_t off)
 {
@@ -132,7 +133,7 @@ io_file_read_lane(struct io_file *f, uint64_t off, uint64_t len)
 
 /* ---------------------------------------------------------------- windows held in memory */
 
-/* A thread reads a window into the hot set, if it is what the version says. */
+/* A thread reads a window into the hot set, if the file still has this version. */
 struct fill_job {
 	struct io_job job;
 	struct hotset *hotset;
@@ -219,7 +220,7 @@ fill(struct io_file *f, struct hotset *hs, struct io_seen *w, const struct held_
 	fj->job.run = fill_run;
 	fj->job.finish = fill_finish;
 	fj->job.lane = LANE_READ;
-	fj->job.spare = true; /* hot windows wait for nothing, and are wanted again */
+	fj->job.spare = true; /* hot windows need no disk, and will be wanted again */
 	io_job_set_file(&fj->job, f, off, window_len(f, off));
 	fj->hotset = hs;
 	fj->key = *key;

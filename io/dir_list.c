@@ -80,7 +80,7 @@ by_name(const void *a, const void *b)
 	return (strcmp(((const struct dir_entry *)a)->name, ((const struct dir_entry *)b)->name));
 }
 
-/* Keeps the first ones by name. */
+/* Keeps the first entries by name. */
 static void
 keep_most(struct dir_list *l)
 {

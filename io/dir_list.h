@@ -33,7 +33,7 @@ struct dir_list {
 	char *path;            /* below the root, or ""; its own */
 	uint64_t resolve;      /* IO_BENEATH, IO_NO_SYMLINKS, IO_LINKS */
 	size_t most;           /* entries */
-	bool unsorted;         /* the first ones that come are kept */
+	bool unsorted;         /* keeps the first entries that come */
 	char *text[DIR_TEXTS]; /* names of files whose bytes are wanted, or NULL; its own */
 	/* In a thread.  True: the entry is wanted. */
 	bool (*wants)(const struct dir_list *, struct text name);

@@ -55,7 +55,7 @@ enum {
  * readability. */
 struct io_watch {
 	void (*ready)(struct io_watch *);
-	uint32_t slot; /* the engine's; 0: not watched */
+	uint32_t slot; /* of the engine; 0: not watched */
 };
 
 struct io_calls {
@@ -64,7 +64,7 @@ struct io_calls {
 	bool (*try)(struct io *, struct io_op *);
 	/* until its socket is ready; then try() again */
 	void (*park)(struct io *, struct io_op *);
-	/* removes it from its socket; returns its result, res unless it has another */
+	/* removes it from its socket; returns its result: res, unless the op has another one */
 	int64_t (*unpark)(struct io *, struct io_op *, int64_t res);
 	void (*ignore)(struct io *, struct io_sock *); /* io_sock_ignore(); NULL: sim */
 	void (*close_file)(struct io *, int fd, uint64_t dev);
@@ -92,13 +92,13 @@ struct io_wheel {
 #define IO_IDLE_WINDOWS  2u            /* of these, by a loop without requests */
 #define IO_SPARE_CHUNKS  256u          /* of IO_CHUNK bytes */
 #define IO_HELD_MAX      (32ull << 20) /* see io->held_max */
-#define IO_HELD_PART     32u           /* ... at most this part of the memory that there is */
+#define IO_HELD_PART     32u           /* ... or at most this part of the memory of the machine */
 #define IO_HELD_CHUNK    (128u << 10)  /* bytes read at a time then: as much as a socket takes */
 #define IO_FOLLOWS       2             /* a head and a file */
 /* Events of a round that push a connection out of the processor's cache before its next turn. */
 #define IO_CROWD     128
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */
-#define IO_CALLBACK  4096         /* a callback counts as this many bytes */
+#define IO_CALLBACK  4096         /* one callback costs as much as sending this many bytes */
 /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
 #define IO_SEND_FILE_MAX (2 * IO_WINDOW)
 
@@ -185,7 +185,7 @@ io_ready(struct io *io, struct io_op *op, uint8_t state)
 	list_add_tail(&io->ready, &op->link);
 }
 
-/* Called back before all other ready ops. */
+/* Calls the op back before all other ready ops. */
 static inline void
 io_ready_first(struct io *io, struct io_op *op, uint8_t state)
 {

@@ -28,11 +28,11 @@ struct io_file {
 	struct io_version version;
 	uint64_t dev;        /* engine: st_dev, 0: unknown */
 	uint64_t ino;        /* of a watched file */
-	uint64_t watched_ns; /* since then its times have been watched */
+	uint64_t watched_ns; /* the times of the file have been watched since then */
 	/* Engine: when a thread last read it, or saw that a read writes no access time. */
 	uint64_t marked_ns;
 	struct io *io;
-	struct io_seen *seen;           /* engine: what was seen of its windows */
+	struct io_seen *seen;           /* engine: what is known of its windows */
 	struct io_job *ahead[IO_AHEAD]; /* engine: reads of its next windows */
 };
 

@@ -1,11 +1,12 @@
 /* io/hotset.c -- see hotset.h.
  *
  *   shard of the key --> chain --> held --> numbers of its pieces --> memory[piece * HOTSET_PIECE]
- *   list, newest first <-- at the tail, what was not asked for the longest makes room
+ *   list, newest first <-- at the tail, the window not asked for the longest makes room
  *
- * Two kinds of locks: one for the list and the free pieces, one for each shard of chains.  Inside
- * the list's a shard's may be taken.  A hit takes the shard's only, and does not move the window.
- * It notes the time, and a window found at the tail that was asked for since goes to the front.
+ * Two kinds of locks: one for the list and the free pieces, one for each shard of chains.  While
+ * the list's lock is held, a shard's may be taken.  A hit takes only the shard's lock, and does not
+ * move the window; it notes the time.  A window at the tail that was asked for since then goes to
+ * the front.
  */
 #include "io/hotset.h"
 
@@ -19,7 +20,7 @@
 
 #define SHARDS      64u
 #define LOOKS       64u               /* windows tried as a victim, for one that needs room */
-#define TURNOVER_NS (10 * NS_PER_S)   /* a full set takes in its own size in that time */
+#define TURNOVER_NS (10 * NS_PER_S)   /* a full set replaces all its bytes in this time */
 #define NOTE_NS     (100 * NS_PER_MS) /* a hit is noted at most this often */
 
 _Static_assert(HOTSET_PIECE *HOTSET_PIECES == IO_WINDOW, "a window fits");
@@ -199,8 +200,8 @@ find(struct hotset *hs, uint64_t h, const struct held_key *k)
 	return (at);
 }
 
-/* Bytes that are kept are compared strictly: a new change time alone may be a write whose time of
- * modification was set back.  A chmod costs one read. */
+/* The times of bytes that are kept are compared strictly: a new change time alone may be a write
+ * whose time of modification was set back.  A chmod costs one read. */
 static bool
 same_times(const struct io_version *a, const struct io_version *b)
 {
@@ -339,7 +340,7 @@ hotset_room(struct hotset *hs, uint32_t len, uint64_t interval, uint64_t now, un
 	return (NULL);
 }
 
-/* Two threads may read the same window: the later one stays. */
+/* Two threads may read the same window: the later window stays. */
 void
 hotset_add(struct held *w, const struct held_key *k, const struct io_version *v, uint64_t now,
     uint64_t until)
@@ -395,7 +396,7 @@ hotset_free(struct hotset *hs)
 	while (!list_empty(&hs->windows))
 		drop(list_entry(hs->windows.prev, struct held, link));
 	if (hs->nfree != hs->npieces)
-		return; /* a loop that a hung device holds has some */
+		return; /* a loop that a hung device holds still has some windows */
 	munmap(hs->memory, hs->budget);
 	for (i = 0; i < SHARDS; i++)
 		pthread_mutex_destroy(&hs->shard[i].lock);

@@ -40,8 +40,8 @@ struct held_key {
 struct held; /* a window */
 
 struct hotset *hotset_new(uint64_t budget); /* NULL: no memory, or budget 0; then nothing is held */
-/* Its users are about to end: nothing more is held, and its memory goes back to the system; that of
- * windows being sent with their last reference.  NULL is allowed. */
+/* Its users are about to end: no more windows are held, and the memory goes back to the system,
+ * that of windows being sent with their last reference.  NULL is allowed. */
 void hotset_close(struct hotset *);
 void hotset_free(struct hotset *); /* no window may have references */
 
@@ -49,13 +49,14 @@ void hotset_free(struct hotset *); /* no window may have references */
 struct held *hotset_get(struct hotset *, const struct held_key *, const struct io_version *,
     uint64_t now);
 void hotset_put(struct held *);
-/* Its bytes from `from` to its end, at most max parts; returns their number. */
+/* Fills iov with the bytes from `from` to the end, at most max parts; returns the number of
+ * parts. */
 int held_iov(const struct held *, uint32_t from, struct iovec *iov, int max);
 
-/* For the loop: true if a window may be read now; a full set says so only at times. */
+/* For the loop: true if a window may be read now; a full set allows it only at times. */
 bool hotset_wants(struct hotset *, uint32_t len, uint64_t now);
-/* Memory for a window that is not in the set yet, and is asked for every `interval` ns; NULL: it
- * finds none.  *dropped: windows that made room. */
+/* Memory for a window that is not in the set yet, and is asked for every `interval` ns; NULL: there
+ * is none.  *dropped: windows that made room. */
 struct held *hotset_room(struct hotset *, uint32_t len, uint64_t interval, uint64_t now,
     unsigned *dropped);
 /* Takes the reference.  A window with the same key is dropped; this one is found until then. */

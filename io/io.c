@@ -238,7 +238,7 @@ io_complete_next(struct io_op *op, int64_t res)
 	io_follow(op->io, op);
 }
 
-/* A connection that only continues its own send has had its turn. */
+/* A connection has had its turn if it only continues its own send. */
 static void
 begin_turn(struct io *io, const struct io_op *op)
 {

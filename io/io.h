@@ -45,14 +45,14 @@ struct file_backend;
 
 enum io_kind {
 	/* res: new fd, non-blocking; accept.peer filled. sock: the listening socket.  A failure is
-	 * one of this process or machine, such as -EMFILE: that of one client is passed over */
+	 * one of this process or machine, such as -EMFILE; the failure of one client is skipped */
 	IO_ACCEPT = 1,
 	/* res: 0; sock->fd is set from submit on, and is yours to close even after a failure.
 	 * -EAGAIN: the backlog of a unix socket is full */
 	IO_CONNECT,
 	/* res: bytes in op->buf (> 0), 0 at end of stream.  only_hangup: reads nothing; res 0 when
 	 * the connection is reset, or closed in both directions; or_end: res 1 when the peer sends
-	 * no more, also if bytes are left to read.  drops, only for TCP: the kernel drops up to
+	 * no more, even if bytes are left to read.  drops, only for TCP: the kernel drops up to
 	 * recv.drop bytes instead of copying them; res: their number, op->buf NULL.  One RECV at a
 	 * time
 	 */
@@ -176,9 +176,9 @@ struct io_op {
 		struct {
 			const struct iovec *iov;
 			int n;
-			/* pages: res is -EAGAIN if the socket is full.  The memory of this
-			 * part and those after it does not change, also when the op is
-			 * done, until its pages are given back to the system. */
+			/* pages: res is -EAGAIN if the socket is full.  The memory of this part and
+			 * of those after it does not change, even when the op is done, until its
+			 * pages are given back to the system. */
 			int first;
 		} send;
 		struct {
@@ -224,8 +224,8 @@ struct io_work {
 	void (*run)(struct io_work *);
 	void (*free)(struct io_work *); /* of the last reference, in any thread */
 	uint32_t refs;                  /* atomic */
-	/* Set by run(): it is called again, after the jobs of others, on device dev unless that is
-	 * 0. */
+	/* Set by run(): run() is called again, after the jobs of other clients, on device dev
+	 * unless that is 0. */
 	bool again;
 	uint64_t dev;
 };
@@ -302,7 +302,7 @@ void io_close_fd(int fd);
 void io_close_later(struct io *, int fd);
 
 void io_sock_init(struct io_sock *, int fd); /* fd -1: IO_CONNECT will make the socket */
-/* Closes a socket without io_sock with RST: nothing of it stays in the kernel. */
+/* Closes a socket without io_sock with RST: it leaves no state in the kernel. */
 void io_sock_reset(int fd);
 void io_sock_shutdown(struct io_sock *); /* no more sending: FIN */
 /* No accept of this listening socket may be in flight.  From now on connections wake another loop

@@ -31,7 +31,7 @@ io_proof_note(struct io_proof *proof, const struct io_file *f, uint64_t off, con
 		return;
 	if (proof->first.n == 0)
 		take(&proof->first, off, p, k);
-	if (k >= proof->last.n) /* a few bytes would prove less */
+	if (k >= proof->last.n) /* a hash of few bytes would prove less */
 		take(&proof->last, off + n - k, p + n - k, k);
 }
 
@@ -53,7 +53,8 @@ io_proof_note_file(struct io_proof *proof, const struct io_file *f, uint64_t off
 
 /* ---------------------------------------------------------------- looks */
 
-/* The size may come later than the time, while a write is under way: then it is as before. */
+/* The size may change later than the time, while a write is under way; the size is then as
+ * before. */
 static bool
 may_have_grown(const struct io_proof *proof, const struct io_version *then,
     const struct io_version *now)

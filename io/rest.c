@@ -11,10 +11,11 @@
 #define QUIET 100u
 /* This many requests since the last trim may have left holes. */
 #define WORTH 1000u
-/* A fall of memory in use by this many bytes, and by a quarter, is worth a trim of a busy loop. */
+/* A trim of a busy loop is worth its cost if the memory in use fell by this many bytes, and by a
+ * quarter. */
 #define FELL (4u << 20)
-/* A fall by this many is worth a trim of a quiet loop.  Names are forgotten after the trim that
- * followed their requests. */
+/* A trim of a quiet loop is worth its cost after a fall of this many bytes.  Names are forgotten
+ * after the trim that followed their requests. */
 #define FELL_QUIET (512u << 10)
 
 static void time_rest(struct rest *);
@@ -32,7 +33,7 @@ never(struct io_work *w)
 	(void)w;
 }
 
-/* Of all loops: a trim that runs when its loop ends needs nothing of that loop. */
+/* One for all loops: a trim that runs when its loop ends needs nothing of that loop. */
 static struct io_work trimmer = { .run = trim, .free = never, .refs = 1 };
 
 static void

@@ -28,8 +28,8 @@ struct rest {
 };
 
 void rest_init(struct rest *, struct io *, void (*drop)(struct rest *));
-/* Once a round: how many requests there were so far, and an estimate of the bytes that rise and
- * fall with connections and names. */
+/* Call it once a round: how many requests there were so far, and an estimate of the bytes that rise
+ * and fall with connections and names. */
 void rest_note(struct rest *, uint64_t done, uint64_t memory);
 /* Cancels its ops; true: call it again after a round of the loop. */
 bool rest_stop(struct rest *);

@@ -28,7 +28,7 @@ others_write(const struct stat *st)
 	return ((st->st_mode & S_IWOTH) != 0 || ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0));
 }
 
-/* Nobody can move a directory of root out of a sticky directory. */
+/* Only root can move its directory out of a sticky directory. */
 static void
 enter(struct walk *w, int dir)
 {

@@ -24,7 +24,7 @@ int safe_open(const char *path, int flags, mode_t mode);
 int safe_open_check(const char *path);
 /* What to do about -errno of this file. */
 const char *safe_open_help(int err);
-/* The text of -errno, and what to do. */
+/* Room for the text of -errno and what to do. */
 #define SAFE_OPEN_FAULT 256
 const char *safe_open_fault(int err, char text[SAFE_OPEN_FAULT]);
 int safe_unlink(const char *path); /* with the same walk; 0 or -errno */

@@ -39,8 +39,9 @@ sender_init(struct sender *s, struct io *io, struct io_sock *sock)
 	op_init(&s->read, IO_READ, NULL);
 }
 
-/* A hot reply would read the clock four times, so it uses the time of the loop.  Beside a wait for
- * a disk reading the clock costs nothing, and stamps of a thread must not be in the future. */
+/* A hot reply would read the clock four times, so it uses the time of the loop.  Compared with a
+ * wait for a disk, reading the clock costs nothing, and stamps of a thread must not be in the
+ * future. */
 static uint64_t
 stamp(const struct sender *s)
 {
@@ -78,7 +79,7 @@ sock_cork(struct io_sock *s, bool on)
 		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
-/* What a client that left has not used goes to the next ones. */
+/* The part of a turn that a client has not used goes to the next clients. */
 static void
 give_turns_back(struct sender *s)
 {
@@ -251,7 +252,7 @@ times_of_send(struct sender *s, const struct io_op *op)
 	uint64_t now;
 
 	if (at.handed == 0 && op->threaded)
-		at.handed = at.end; /* given up before its thread was done */
+		at.handed = at.end; /* given up before its thread had finished */
 	s->times->hot = s->times->hot && at.handed == 0;
 	now = s->idle_since = stamp(s);
 	if (at.handed != 0)
@@ -260,7 +261,7 @@ times_of_send(struct sender *s, const struct io_op *op)
 		s->times->write += now - s->send_start;
 }
 
-/* A file whose bytes may have been sent: later ones must be of the same version. */
+/* Notes a file whose bytes may have been sent: later bytes must be of the same version. */
 static void
 note_begun(struct sender *s, const struct io_op *op)
 {
@@ -279,7 +280,7 @@ note_begun(struct sender *s, const struct io_op *op)
 	s->was_read |= !held;
 }
 
-/* Bytes that were held have gone: the last part is what is left of them now. */
+/* Notes held bytes that were sent: those of the last window. */
 static void
 note_held(struct sender *s, const struct io_op *op, uint64_t n)
 {
@@ -480,7 +481,7 @@ cork(struct sender *s, const struct body_piece *p)
 
 /* A long range that begins inside a page: first up to the end of that page.  This is one more call,
  * but the following pages are sent whole.  Measured, CPU of a range of 64 KiB at an odd offset: 32
- * us in one call (as other servers do), 16 so; of 100 kB 32 and 22. */
+ * us in one call (as other servers do), 16 with this extra call; of 100 kB 32 and 22. */
 static uint64_t
 file_step(const struct sender *s, const struct body_piece *p)
 {
@@ -523,27 +524,28 @@ times_of_read(struct sender *s, const struct io_op *op)
 	s->ahead_end = op->at.end;
 }
 
-/* The client is slow, and slow clients hold enough windows: this window is read again when the
- * socket has room. */
+/* The client is slow, and slow clients hold enough windows, so this window is dropped and read
+ * again when the socket has room. */
 static bool
 keeps_none(const struct sender *s)
 {
 	return (s->io->held > s->io->held_max && (s->sock->hints & SOCK_WRITABLE) == 0);
 }
 
-/* What was read is in s->ahead, or op->res says why not. */
+/* The bytes that were read are in s->ahead, or op->res says why not. */
 static void
 read_over(struct sender *s, const struct io_op *op)
 {
 	if (s->flags & S_SENDING)
-		return; /* read ahead; the error comes again when its turn comes */
+		/* reading ahead failed; the error comes again when the window has its turn */
+		return;
 	if (op->res <= 0)
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 	else
 		sender_next(s);
 }
 
-/* True: nobody wants what was read. */
+/* True: the bytes that were read are no longer wanted. */
 static bool
 read_in_vain(struct sender *s)
 {

@@ -30,7 +30,7 @@ struct pace_share; /* base/rate.h */
 
 #define SENDER_HELD  4u
 #define SENDER_TURNS 2u
-struct sender_turn {           /* at a rate of many senders */
+struct sender_turn {           /* the turn of a sender at a rate that many senders share */
 	struct pace_share *of; /* NULL: none */
 	uint64_t left, at_ns;  /* bytes of the turn that was taken, and its time */
 };
@@ -60,7 +60,7 @@ struct sender {
 	 * thread is needed. */
 	bool exact;
 	const struct io_file *begun;   /* file whose bytes were sent last */
-	bool was_read;                 /* some were read from the file itself */
+	bool was_read;                 /* some of its bytes were read from the file itself */
 	struct io_proof proof;         /* what of it was sent */
 	const struct io_file *follows; /* file of the windows in the op in flight */
 	struct iovec iov[24];

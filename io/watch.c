@@ -24,7 +24,7 @@
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_DELETE_SELF | \
 	    IN_MOVE_SELF)
 
-struct look { /* what a change of the file changes */
+struct look { /* settings of the watch that a change of the file changes */
 	int err;
 	dev_t dev;
 	ino_t ino;
@@ -47,7 +47,7 @@ struct file_watch {
 	char *path;
 	unsigned answered;
 	int events; /* inotify; -1: none */
-	bool blind; /* nothing tells of changes */
+	bool blind; /* no event reports changes */
 	struct look last;
 	uint64_t read_ns;
 };
@@ -296,7 +296,7 @@ tell(struct file_watch *w)
 	static const uint64_t one = 1;
 
 	if (write(w->wake, &one, sizeof(one)) < 0)
-		return; /* the order before waits still */
+		return; /* the previous order still waits */
 }
 
 void

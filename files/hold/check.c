@@ -18,7 +18,7 @@ entry_same_file(const struct statx *a, const struct statx *b)
 		same_time(a->stx_mtime, b->stx_mtime) && same_time(a->stx_ctime, b->stx_ctime));
 }
 
-/* The new entry takes over the known times of the file, and since when they are known. */
+/* The new entry takes over the known times of the file, and the time since when they are known. */
 static void
 entry_inherit(struct file_entry *now, const struct file_entry *e)
 {
@@ -96,7 +96,7 @@ entry_take_over(struct file_entry *e)
 	return (better);
 }
 
-/* The disk did not answer. */
+/* The disk has not answered. */
 static bool
 is_silence(int err)
 {
@@ -104,7 +104,8 @@ is_silence(int err)
 }
 
 /* The check itself failed (queue full, too slow, a broken disk), which says nothing about the file.
- * If the disk did not answer, the waiters are served from memory.  They get other errors. */
+ * If the disk did not answer, the waiters are served from memory.  Any other error is their
+ * answer. */
 static void
 recheck_failed(struct file_entry *e, int err)
 {

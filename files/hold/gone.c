@@ -1,9 +1,9 @@
-/* files/hold/gone.c -- names that were dropped to make room, for as long as they would be kept
- * otherwise.
+/* files/hold/gone.c -- names that were dropped to make room, kept as long as their entries would
+ * have been kept.
  *
- * A look-up that goes to a disk for such a name would have been answered by a larger cache.  That
- * is what a cache which is too small looks like.  A walk that reads each file once drops as many
- * names, and none of them comes back.
+ * If a look-up goes to a disk for such a name, a larger cache would have answered it.  Many such
+ * look-ups mean that the cache is too small.  A walk that reads each file once also drops many
+ * names, but none of them comes back.
  *
  * A name is a slot: the place and the rest of its hash, and the second in which it went.  A later
  * name may take the slot.  The slots are allocated when the first name goes.
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define SLOTS_OF_ENTRY 4u
-#define LEAST_SLOTS    4096u      /* 32 kB: few names do not meet */
+#define LEAST_SLOTS    4096u      /* 32 kB: in a table of this size few names share a slot */
 #define MOST_SLOTS     (1u << 20) /* 8 MiB */
 
 static uint32_t

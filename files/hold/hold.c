@@ -17,8 +17,8 @@ hit(struct file_cache *fc, struct file_entry *e)
 	return (file_entry_ref(e));
 }
 
-/* The prepared head must fit the bytes that the descriptor gives now.  The look never waits, and is
- * taken once a round of the loop.  Bytes in memory need none. */
+/* The prepared head must fit the bytes that the descriptor gives now.  The look at the file never
+ * waits, and is taken once a round of the loop.  Bytes in memory need none. */
 static bool
 is_stale(struct file_cache *fc, struct file_entry *e)
 {

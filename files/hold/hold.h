@@ -87,13 +87,13 @@ struct file_entry {
 	uint64_t asked_wall;         /* the clock that times files, before it was opened */
 	bool ready;                  /* loaded, or failed */
 	bool rechecking;
-	bool trusted;   /* the check began in time: the entry serves while it lasts */
+	bool trusted;   /* the check began in time: the entry serves while the check lasts */
 	bool data;      /* the bytes are wanted */
 	bool in_demand; /* asked for since the check began */
 	uint8_t tries;
 	struct list busy;
 	struct io_op op;
-	struct io_first first;  /* the facts and bytes that its open brought */
+	struct io_first first;  /* the facts and bytes that opening it brought */
 	struct statx again;     /* result of a re-check */
 	char *memory;           /* holds head and bytes */
 	struct file_more *more; /* NULL: none */
@@ -121,7 +121,8 @@ uint64_t file_cache_memory(const struct file_cache *); /* bytes, nearly */
  * path: clean, without the leading slash; needs no NUL after it. */
 struct file_entry *file_lookup(struct file_cache *, struct file_scope *, struct text path,
     struct lookup_wait *w);
-/* Also if it waits for nothing.  A look-up without waiters leaves the queue. */
+/* Removes the wait.  May be called if w waits for nothing.  A look-up without waiters leaves the
+ * queue. */
 void file_lookup_cancel(struct lookup_wait *);
 struct file_scope *file_scope_ref(struct file_scope *);
 void file_scope_put(struct file_scope *); /* NULL is allowed */

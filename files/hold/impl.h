@@ -17,7 +17,7 @@ struct file_list {
 	struct file_cache *cache;
 	struct io_op timer; /* in flight while timed */
 	bool timed;
-	uint32_t idle_ms; /* 0: they are not dropped for want of requests */
+	uint32_t idle_ms; /* 0: none is dropped because it had no requests */
 };
 
 struct gone_name {
@@ -35,7 +35,7 @@ struct file_cache {
 	struct io *io;
 	struct counters *counters;
 	struct file_limits lim;
-	bool shrunk; /* it keeps nothing any more, which is not an eviction */
+	bool shrunk; /* it keeps no more entries, which is not an eviction */
 	uint64_t fresh_ns;
 	/* with a descriptor; without; absent */
 	struct file_list open, kept, absent;
@@ -48,7 +48,7 @@ struct file_cache {
 struct file_entry *entry_new(struct file_cache *, struct file_scope *, struct text path,
     uint64_t hash);
 bool err_is_shortage(int err); /* of descriptors */
-/* It is loaded, or failed: answers its waiters. */
+/* The entry is loaded, or failed: answers its waiters. */
 void entry_ready(struct file_entry *, int err);
 
 /* load.c */
@@ -74,7 +74,8 @@ void cache_lists_init(struct file_cache *);
 bool cache_lists_stop(struct file_cache *);
 
 /* gone.c */
-void gone_note(struct file_cache *, const struct lookup *); /* It is dropped to make room. */
+/* Notes a name that is dropped to make room. */
+void gone_note(struct file_cache *, const struct lookup *);
 /* true: this name was dropped lately.  It is not asked for again until it is dropped again. */
 bool gone_take(struct file_cache *, uint64_t hash);
 void gone_end(struct file_cache *);

@@ -104,7 +104,7 @@ kept_size(const struct file_cache *fc)
 }
 
 /* For how long its times have been the same, by both clocks.  The clock of files stands still while
- * the processor that moves it does. */
+ * the processor that advances it stands still. */
 static uint64_t
 watched_ns(struct file_entry *e)
 {

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-#define SWEEP    1024u /* entries looked at in one go: 0.3 ms.  The rest a moment later. */
+#define SWEEP    1024u /* entries looked at in one go: 0.3 ms; the rest follow a moment later */
 #define SWEEP_MS 10u
 /* Entries become idle one after the other.  The timer waits for an eighth of the limit more, so a
  * quiet worker does not wake up for each of them. */
@@ -22,7 +22,7 @@
 
 /* ---- bounds */
 
-/* Of the lists of files with and without a descriptor, the one whose first entry is older. */
+/* The older one of the lists of files with and without a descriptor, by their first entries. */
 static struct lookup_list *
 oldest(struct file_cache *fc)
 {

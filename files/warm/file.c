@@ -128,9 +128,9 @@ ask_first(struct warm_file *f)
 		more = false;
 	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
 	if (b.before > IO_WINDOW || b.soon > b.before)
-		f->first.warm_most = IO_WINDOW; /* the rest of a longer file waits for its turn */
+		f->first.warm_most = IO_WINDOW; /* the rest of a longer file is read in its turn */
 	if (more)
-		/* an empty file has no bytes, 0 means never */
+		/* an empty file has no bytes, and 0 means never */
 		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);
 }
 

@@ -44,7 +44,7 @@ const struct warm_root *roots_next(const struct warm_roots *, const char *path, 
 struct warm_order { /* order.c */
 	struct list devices;
 	guint ndevices;
-	guint nbehind, flying; /* files read on after their answers; windows on their way */
+	guint nbehind, flying; /* files that are read after their answers; windows on their way */
 	struct io_op pause, watch;
 	bool paused, watching;
 };
@@ -59,7 +59,7 @@ struct warm_forget { /* forget.c */
 	void *arg;
 };
 
-#define WARM_PINS 16u /* hot files that are being pinned: more would only wait for the thread */
+#define WARM_PINS 16u /* hot files that are being pinned; more would only wait for the thread */
 struct warm_pin;
 struct warm_pins { /* pin.c */
 	struct warm_pin *place;
@@ -141,7 +141,7 @@ struct warm_file {
 	const struct range_set *want;
 	uint32_t client;
 	void (*done)(struct warm_file *); /* called if file_begin() returned false */
-	bool pins;                        /* in memory, and only to be pinned */
+	bool pins;                        /* in memory, and only waits to be pinned */
 	/* out */
 	struct warm_found found; /* except settled and index */
 	bool cut;
@@ -157,7 +157,7 @@ struct warm_file {
 };
 
 bool file_begin(struct warm_file *); /* true: it has ended already */
-/* Likewise by a thread only.  False: it is below no root, and done() does not come. */
+/* The same, but always by a thread.  False: it is below no root, and done() does not come. */
 bool file_open(struct warm_file *);
 void file_stop(struct warm_file *, void (*stop)(struct io *, struct io_op *), bool late);
 const char *file_stage(const struct warm_file *); /* NULL: it has ended */
@@ -189,7 +189,7 @@ void pins_cancel(struct warm *);
 /* A file with these facts is answered; path: pin it if it is not pinned; NULL: it was just read. */
 void pin_answered(struct warm *, const struct statx *, const char *path,
     const struct range_set *want, uint32_t client);
-/* An earlier answer is still true: the bytes are pinned, or nothing leaves memory. */
+/* An earlier answer is still true: the bytes are pinned, or no bytes leave memory. */
 bool pin_holds(const struct warm_entry *);
 void pin_cold(struct warm *);  /* a thread has read a file */
 void pin_watch(struct warm *); /* pins end in time */
@@ -199,7 +199,7 @@ void pin_watch(struct warm *); /* pins end in time */
 void order_init(struct warm_order *);
 void order_fini(struct warm_order *);
 bool order_busy(const struct warm_order *);
-/* drops all files that are read on after their answers; some windows may still be in flight */
+/* drops all files that are read after their answers; some windows may still be in flight */
 void order_cancel(struct warm *);
 
 #endif

@@ -149,7 +149,7 @@ files_over(struct warm_load *l)
 		e->found.hot &= l->file[i].found.hot;
 		e->cut |= l->file[i].cut;
 	}
-	/* no request waits for the index file */
+	/* if no request waits for the index file */
 	e->cut |= f->found.err == -EISDIR && !e->held && list_empty(&e->lk.waiters);
 	if (f->found.err == -EISDIR && !e->cut && !l->leaf && e->warm->conf->index != NULL) {
 		index_next(l);

@@ -7,9 +7,9 @@
 
 #define BYTES_MAX (1ull << 50)
 
-/* A server that sleeps in sendfile() is faster than each disk, so it finds all of a file in memory,
- * up to this size.  One that sends in threads may start when the turn of the file comes, because
- * the read-ahead is faster than a thread that waits for each page. */
+/* A server that sleeps in sendfile() is faster than each disk, so it finds the whole file in
+ * memory, up to this size.  One that sends in threads may start when the turn of the file comes,
+ * because the read-ahead is faster than a thread that waits for each page. */
 #define AUTO_SIZE (16ull << 20)
 
 bool

@@ -16,8 +16,8 @@ bool warm_mode_parse(const char *text, enum warm_how *how, uint64_t *before);
 
 #define WARM_MODES_AUTO "auto, auto:threads, " WARM_MODES
 
-/* These, "auto" for a server that sends in its event loop, and "auto:threads" for one that sends in
- * threads. */
+/* As above, and "auto" for a server that sends in its event loop, "auto:threads" for one that sends
+ * in threads. */
 bool warm_mode_parse_auto(const char *text, struct warm_conf *);
 
 #endif

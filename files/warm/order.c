@@ -6,12 +6,12 @@
 #include "base/clock.h"
 
 #define TURN     (16ull << 20) /* bytes of a file until another one has its turn */
-#define BRIEF    (1ull << 20)  /* a file that needs no more bytes than these waits for no turn */
+#define BRIEF    (1ull << 20)  /* a file that needs at most this many bytes waits for no turn */
 #define FILES    64            /* descriptors kept open after their answers */
 #define DEVICES  64
 #define PAUSE_MS 20
 #define STUCK_MS 1000
-#define STUCK    64u /* stuck windows that others take the place of */
+#define STUCK    64u /* stuck windows that other windows replace */
 #define WATCH_MS 500
 
 #define BRIEF_RUN 8 /* windows of brief files in a row, if other files wait */
@@ -335,7 +335,7 @@ order_go(struct warm_device *d)
 		read_window(rd);
 	d->going = false;
 	if (d->flying == 0)
-		d->least = 0; /* the next window shows what an idle device takes */
+		d->least = 0; /* the next window shows how long an idle device needs */
 	if (d->flying >= windows_allowed(d))
 		watch(d->warm);
 }

@@ -7,8 +7,8 @@
  *
  * An earlier answer is given again while the file is pinned; else the loop looks for its bytes.
  *
- * A file in memory leaves it because others are read.  So each cold file gives credit for a few hot
- * ones: where everything is in memory, nothing is pinned, and earlier answers hold.
+ * A file leaves memory because others are read.  So each cold file gives credit for a few hot ones.
+ * If all files are in memory, none is pinned, and earlier answers hold.
  */
 
 #include "files/warm/impl.h"
@@ -73,7 +73,7 @@ pin_answered(struct warm *wm, const struct statx *stx, const char *path,
 }
 
 /* Measured with 48 MB for 100 MB of files: a third of the answers were earlier ones, and bytes left
- * within that second.  nginx slept for them more than half of the time. */
+ * memory within that second.  nginx slept for these bytes more than half of the time. */
 bool
 pin_holds(const struct warm_entry *e)
 {

@@ -22,8 +22,8 @@
 
 /* Windows of a file that are on their way at a time.  Measured with 16 spindles of 8 ms for 128 KiB
  * (plain threads: 251 MB/s), files of 10 MB: one client gets 30, 57, 96, 151 MB/s with 1, 2, 4, 8
- * of them, sixteen clients 251 with each.  The kernel makes two requests of each, so these are all
- * 16 spindles; more would only delay others. */
+ * of them, sixteen clients 251 with each.  The kernel makes two requests of each window, so 8
+ * windows use all 16 spindles; more would only delay others. */
 #define WINDOWS 8
 
 struct window {
@@ -59,7 +59,7 @@ struct warm_read {
 	enum read_place place;
 	struct list link;           /* in "brief", "turn" or "behind" */
 	struct fair_queue_item row; /* while it waits, or has its turn */
-	uint64_t turn_end;          /* as at: another file's turn comes */
+	uint64_t turn_end;          /* as `at`: then another file has its turn */
 	struct io_file *file;
 	uint32_t client;
 	/* Parts of the file needed before the answer and after it. */
@@ -71,7 +71,7 @@ struct warm_read {
 	uint64_t last_ns; /* when the last window came */
 	guint flying;
 	bool stop;  /* no more windows */
-	bool again; /* bytes were lost, or would have been noticed */
+	bool again; /* bytes were lost, or a loss would have been noticed */
 	struct io_op over;
 	struct window window[WINDOWS];
 };
@@ -89,7 +89,7 @@ void read_drop(struct warm_read *); /* after the answer, and nothing on its way 
 
 void order_add(struct warm_read *); /* to its row */
 void order_leave(struct warm_read *);
-/* False: too many files are read on after their answers. */
+/* False: the limit of files that are read after their answers is reached. */
 bool order_behind(struct warm_read *);
 void order_began(struct window *);
 /* A window came back.  Another file's turn begins if this one's is over. */

@@ -19,7 +19,7 @@
 
 /* ---------------------------------------------------------------- entries */
 
-/* False: all requests for a file are equal, whatever they want of it. */
+/* False: all requests for a file are equal, whichever bytes they want. */
 static bool
 reads_bytes(const struct warm_conf *conf)
 {
@@ -41,7 +41,7 @@ key_is_cached(const struct warm_entry *e)
 	return ((kind_of(e) & KEY_CACHED) != 0);
 }
 
-/* The path, NUL, and what else distinguishes two requests. */
+/* The path, NUL, and the rest that distinguishes two requests. */
 static struct text
 key_of(struct warm *wm, const char *path, unsigned char kind, const struct range_set *want)
 {
@@ -141,8 +141,8 @@ time_stale(struct warm *wm, uint32_t ms)
 	op_submit(wm->io, &wm->stale);
 }
 
-/* All waiters have their answer.  The entry is kept for later requests, or freed.  A few stale ones
- * go for each that comes, so that a burst of names is not dropped in one round. */
+/* All waiters have their answer.  The entry is kept for later requests, or freed.  Each new entry
+ * drops a few stale ones, so that a burst of names is not dropped in one round. */
 static void
 entry_settle(struct warm_entry *e)
 {

@@ -69,7 +69,7 @@ struct warm_found {
 	bool settled;     /* other contents will have other times (io/start/version.h) */
 	/* waited for a thread, opened, read; 0 if hot */
 	uint64_t queue_ns, stat_ns, read_ns;
-	/* these times passed without a sleep: no disk made the threads wait */
+	/* these times passed without a sleep: the threads waited for no disk */
 	bool awake;
 };
 
@@ -99,6 +99,7 @@ bool warm_file(struct warm *, const char *path, struct warm_wait *);
  * is in memory.  done(arg, gone) comes later, unless warm_free() is first; gone: it is cold now. */
 bool warm_forget(struct warm *, const char *path, void (*done)(void *arg, bool gone), void *arg);
 uint64_t warm_memory(const struct warm *); /* bytes of remembered answers */
-void warm_cancel(struct warm_wait *); /* done() does not come.  Also if it waits for nothing. */
+/* done() does not come.  May be called if *w waits for nothing. */
+void warm_cancel(struct warm_wait *);
 
 #endif

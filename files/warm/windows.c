@@ -119,7 +119,7 @@ is_gone(const struct warm_read *rd)
 	return (stx.stx_nlink == 0 || stx.stx_size <= next_bytes(rd, &len));
 }
 
-/* at went back for a window that no thread took; later ones are still on their way. */
+/* `at` went back for a window that no thread took; later windows are still on their way. */
 static bool
 is_flying(const struct warm_read *rd, uint64_t at)
 {
@@ -166,7 +166,8 @@ answered_ready(struct warm_read *rd)
 	return (!rd->stop && rd->at < rd->end);
 }
 
-/* The answer comes when a window does, so one is read even if none is missing any more. */
+/* The answer comes when a window comes back, so one window is read even if no byte is missing any
+ * more. */
 static void
 skip_not_lost(struct warm_read *rd)
 {
@@ -355,7 +356,7 @@ over_done(struct io_op *op)
 	order_go(d);
 }
 
-/* Without a window on its way it ends soon, and others take its place at once. */
+/* Without a window on its way it ends soon, and another file takes its place at once. */
 void
 read_stop(struct warm_read *rd, void (*stop)(struct io *, struct io_op *))
 {

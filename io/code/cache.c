@@ -14,9 +14,9 @@
 #include "base/must.h"
 
 #define TEMP_PREFIX "tmp-"
-#define TEMP_OLD_S  3600    /* a temporary file of this age is left over */
-#define TOUCH_S     3600    /* the time of use is that exact */
-#define FILES_MAX   200000u /* that are looked at together */
+#define TEMP_OLD_S  3600    /* a temporary file of this age was left by a process that ended */
+#define TOUCH_S     3600    /* the time of use is exact to this many seconds */
+#define FILES_MAX   200000u /* files that are looked at together */
 
 int
 code_cache_init(struct code_cache *k, int dir, uint64_t max, void (*free)(struct code_cache *))
@@ -134,7 +134,7 @@ older_first(const void *a, const void *b)
 	return (x->used < y->used ? -1 : x->used > y->used);
 }
 
-/* Notes a file; a temporary one that is left over is removed. */
+/* Notes a file; removes a temporary one that a process left. */
 static void
 note(struct code_cache *k, struct buf *all, const char *name)
 {
@@ -202,7 +202,7 @@ trim(struct code_cache *k)
 	buf_free(&all);
 }
 
-/* One thread at a time; others go on. */
+/* One thread at a time does this; others go on with their work. */
 static void
 keep_bound(struct code_cache *k, uint64_t more)
 {

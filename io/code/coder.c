@@ -17,7 +17,7 @@
 #define ZSTD_LEVEL    3
 #define BROTLI_WINDOW 18
 #define ZSTD_WINDOW   17
-#define WINDOW_MAX    18 /* of Brotli and Zstandard */
+#define WINDOW_MAX    18 /* for Brotli and Zstandard */
 #define BROTLI_MAX    6  /* a higher quality needs more than CODER_MEMORY */
 #define ZSTD_MAX      9
 

@@ -5,7 +5,7 @@
  *
  * Bounds   the memory of one coder is CODER_MEMORY at most, with any settings.
  * Errors   -ENOMEM: the coder cannot go on.
- * Thread   any; one at a time.  A step computes for as long as its input is: IO_WORK.
+ * Thread   any; one at a time.  A step takes time in proportion to its input, so it is an IO_WORK.
  */
 #ifndef IO_CODE_CODER_H
 #define IO_CODE_CODER_H
@@ -16,7 +16,7 @@
 #define CODER_MEMORY (4u << 20)
 #define CODER_LEVEL  (-1) /* the level of the library, or one that is fit for a server */
 
-/* Settings: equal settings give equal bytes.  Logarithms of windows; 0: by the coding. */
+/* Settings: equal settings give equal bytes.  Windows are logarithms; 0: chosen by the coding. */
 struct coder_conf {
 	uint8_t coding; /* enum coding */
 	int8_t level;

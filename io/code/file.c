@@ -30,7 +30,7 @@ code_file_free(struct io_work *w)
 
 /* ---- the cache */
 
-/* True: the result is there. */
+/* True: the cache has the result. */
 static bool
 take_cached(struct code_file *c, const char *name)
 {
@@ -81,7 +81,7 @@ read_piece(struct making *m, char *buf, struct text *piece)
 	return (n == 0 && left != 0 ? -ENODATA : n);
 }
 
-/* Memory is short of what came: a file of the cache takes it. */
+/* The memory is too small for the bytes that came: a file of the cache takes them. */
 static int
 spill(struct making *m)
 {

@@ -38,7 +38,7 @@ void code_cache_put(struct code_cache *);               /* any thread; likewise 
 struct code_file {
 	struct io_work work;
 	struct coder_conf conf;
-	/* Of the file: its descriptor, or a copy of its bytes (from malloc, taken). */
+	/* The source: a descriptor of the file, or a copy of its bytes (from malloc, taken). */
 	int fd;
 	char *bytes;
 	struct statx stx; /* its version */

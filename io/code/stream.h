@@ -10,7 +10,7 @@ struct code_stream {
 	struct io_work work;
 	struct coder_conf conf;
 	struct coder *coder; /* made with the first piece */
-	struct buf in;       /* the piece; empty when it was coded */
+	struct buf in;       /* the piece; empty after it was coded */
 	enum coder_step how;
 	struct buf out; /* its bytes are added here */
 	int err;        /* 0, or -ENOMEM for ever */

@@ -6,7 +6,7 @@
 #include "io/disk/async.h"
 #include "io/engine.h"
 
-/* enough for a disk that works; a hung disk is not waited for */
+/* enough for a disk that works; a hung disk gets no more time */
 #define SETTLE_NS (200 * NS_PER_MS)
 
 void

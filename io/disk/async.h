@@ -23,7 +23,7 @@ struct io_async {
 };
 
 /* `jobs` at a time, as in the pools: unless conf->per_device is set, one device may have all of
- * them, and several devices together four times as many, so that a hung device takes nothing from
+ * them, and several devices together four times as many, so that a hung device takes no place from
  * the others.  Never more than most. */
 void io_async_init(struct io_async *, const struct io_conf *, unsigned jobs, unsigned most,
     void (*start)(struct io_async *, struct io_job *));

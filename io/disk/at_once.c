@@ -1,4 +1,4 @@
-/* io/disk/at_once.c -- IO_OPEN on the loop, if the kernel has all that is needed in memory.
+/* io/disk/at_once.c -- IO_OPEN on the loop, if everything that it needs is in memory.
  *
  *   openat2(RESOLVE_CACHED) --> statx --> preadv2(RWF_NOWAIT) --> statx, close
  *        |                        |             `--> not in memory -----------+

@@ -56,7 +56,7 @@ keep_first(struct io_job *j)
 	return (0);
 }
 
-/* On the loop the two ends are enough: who sends the file looks for the bytes between them. */
+/* On the loop it is enough to look at the two ends: the sender checks the bytes between them. */
 static int64_t
 warm_first(struct io_job *j, uint32_t n)
 {
@@ -114,8 +114,8 @@ forget(struct io_job *j)
 	j->first.forgotten = io_range_cached(j->fd, middle, middle + 1) == 0;
 }
 
-/* A file that was to be kept, and was not, is sent from its descriptor.  The last descriptor of a
- * file without a name frees its blocks: not on the loop. */
+/* A file that was to be kept and was not kept is sent from its descriptor.  The last descriptor of
+ * a file without a name frees its blocks: not on the loop. */
 static bool
 may_shut(const struct io_job *j)
 {
@@ -129,7 +129,7 @@ may_shut(const struct io_job *j)
 		(f->keep == 0 || (f->bytes != NULL && f->n == j->stx.stx_size)));
 }
 
-/* Closes it here instead of with another job, which needs another trip to a thread. */
+/* Closes the file here: another job would need another trip to a thread. */
 static void
 shut(struct io_job *j)
 {

@@ -14,7 +14,7 @@
 #include "io/disk/pools_status.h"
 #include "io/engine.h"
 
-#define LONG_NS NS_PER_MS /* longer than this is waiting */
+#define LONG_NS NS_PER_MS /* a look that takes longer has waited */
 #define DOUBT   1000      /* looks that are watched after a long one */
 
 /* ---------------------------------------------------------------- of all loops */
@@ -136,8 +136,8 @@ waited(struct io *io, const struct io_looked *of, uint64_t ns, uint64_t now)
 	log_wait(of, ns);
 }
 
-/* A long look may be one during which another process had the processor; not for so long as a sick
- * device takes. */
+/* A long look may be one during which another process had the processor, but it is then not as long
+ * as with a sick device. */
 uint64_t
 io_look_end(struct io *io, const struct io_look *l, const struct io_looked *of)
 {

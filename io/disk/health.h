@@ -1,9 +1,9 @@
 /* io/disk/health.h -- inside io/ only: may the loop look at what a device has in memory?
  *
- * A call that "does not wait" may do so all the same.  preadv2(RWF_NOWAIT) starts to read a page
+ * A call that "does not wait" may wait nevertheless.  preadv2(RWF_NOWAIT) starts to read a page
  * that it does not find, and sleeps if the queue of the device is full.  Reading may write an
- * access time, which waits for the journal.  So the loop makes such calls only for a device
- * that is fit:
+ * access time, which waits for the journal.  So the loop makes such calls only for a device that is
+ * fit:
  *
  *   no job has run on it for FIT_NS --> fit
  *   a call on the loop has slept    --> left to threads for REST_NS

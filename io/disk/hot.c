@@ -19,7 +19,7 @@
 #endif
 
 #define COPY_MAX   (1u << 20)
-#define MARK_AGE_S (24 * 60 * 60 - 5) /* of relatime, and a little less */
+#define MARK_AGE_S (24 * 60 * 60 - 5) /* of relatime, a little less than a day */
 
 /* ---------------------------------------------------------------- looking */
 
@@ -164,7 +164,8 @@ io_read_marks(const struct statx *s)
 	return (mounts_marks(s->stx_mnt_id));
 }
 
-/* tmpfs cannot tell which bytes are readable now, but its pages are never being read. */
+/* tmpfs cannot tell which bytes are readable now, but its pages are never in the middle of a
+ * read. */
 static bool
 range_there(int fd, uint64_t from, uint64_t to)
 {
@@ -228,7 +229,8 @@ open_cached(const struct io_hot *h, uint64_t flags, uint64_t resolve)
 }
 
 /* The path may leave the root's file system.  O_PATH does not ask a file system, so it finds the
- * end of the path before that is really opened; -EXDEV now means that the path leaves the root. */
+ * end of the path before the file is really opened; -EXDEV now means that the path leaves the
+ * root. */
 static int
 open_beyond(const struct io_hot *h, uint64_t flags)
 {
@@ -248,7 +250,7 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 	uint64_t flags = h->look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY;
 	int fd = open_cached(h, flags, RESOLVE_NO_XDEV), err = 0;
 
-	if (fd == -EXDEV || fd == -EAGAIN) /* the quick walk returns -EAGAIN for a mount, too */
+	if (fd == -EXDEV || fd == -EAGAIN) /* the quick walk returns -EAGAIN also for a mount */
 		fd = open_beyond(h, flags);
 	if (fd == -EINTR || fd == -EINVAL || fd == -ENOSYS) /* Linux before 5.12 */
 		return (-EAGAIN);
@@ -259,7 +261,7 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 	else if (S_ISREG(stx->stx_mode) && h->want != NULL && h->bytes != 0 &&
 		 (io_read_marks(stx) || !bytes_cached(h, fd, stx->stx_size)))
 		err = -EAGAIN;
-	close(fd); /* does not wait on these file systems */
+	close(fd); /* closing does not wait on these file systems */
 	return (err);
 }
 

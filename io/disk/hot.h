@@ -19,9 +19,10 @@ struct io_hot {
 	const char *path;
 	uint64_t resolve;
 	bool look; /* see only_stat of IO_OPEN: the file need not be readable */
-	/* Bytes of a regular file that must be in memory too; NULL: none. */
+	/* Bytes of a regular file that must also be in memory; NULL: none. */
 	const struct range_set *want;
-	uint64_t bytes; /* at most this many of the first of these; more than IO_HOT_MAX: -EAGAIN */
+	/* at most this many of the first of these bytes; more than IO_HOT_MAX: -EAGAIN */
+	uint64_t bytes;
 };
 
 #define IO_HOT_MAX (16u << 20)
@@ -30,11 +31,11 @@ struct io_hot {
  * descriptor stays open.  -EAGAIN: ask a thread.  Other -errno: a thread would get the same. */
 int io_open_hot(const struct io_hot *, struct statx *);
 
-/* Reading this file writes its access time, which may wait for the journal: a thread reads it.  The
- * facts have STATX_ATIME. */
+/* Reading this file writes its access time, which may wait for the journal, so a thread reads the
+ * file.  The facts have STATX_ATIME. */
 bool io_read_marks(const struct statx *);
-/* Of a file on a local file system.  The bytes from 0 to n: n, or -EAGAIN unless all of them can be
- * had without waiting. */
+/* For a file on a local file system: reads the bytes from 0 to n.  n, or -EAGAIN unless all of them
+ * can be had without waiting. */
 int64_t io_read_hot(int fd, char *to, uint32_t n);
 /* The first and the last of these bytes are in memory. */
 bool io_ends_hot(int fd, uint32_t n);

@@ -48,9 +48,9 @@ struct io_job {
 	char *buf; /* a window of the loop */
 	/* Its place in a queue. */
 	uint64_t dev; /* st_dev of the disk it needs */
-	/* run() found that it needs another device: dev is new, run() is called again. */
+	/* run() found that it needs another device: dev has changed, and run() is called again. */
 	bool moves;
-	bool must_run;          /* also if its op has ended */
+	bool must_run;          /* even if its op has ended */
 	bool waits;             /* in the queue; protected by its lock */
 	bool displaced;         /* displaced by a job of a client that has fewer */
 	enum io_lane lane;      /* the threads that do it */
@@ -67,7 +67,7 @@ struct io_job {
 	bool walks;          /* by io/disk/links.h */
 	bool names;          /* IO_REAL_NAME */
 	bool named;          /* there may be a link in the path, so first.real is asked for */
-	bool at_once;        /* on the loop: what would wait fails instead */
+	bool at_once;        /* on the loop: an open that would wait fails instead */
 	uint8_t tries;
 	int root;
 	struct open_how how;
@@ -91,9 +91,9 @@ void io_job_set_file(struct io_job *, struct io_file *, uint64_t off, uint32_t l
  * idle (j->spare), or if there are no pools; -ENOMEM. finish() was called then, and a job without
  * finish() was freed. */
 int io_job_push(struct io_job *);
-void io_job_wait(struct io_op *, struct io_job *);  /* op waits for it from now on */
-void io_job_start(struct io_op *, struct io_job *); /* op waits for it, and it is pushed */
-/* Its job goes on without it, or is removed from the queue. */
+void io_job_wait(struct io_op *, struct io_job *);  /* op waits for the job from now on */
+void io_job_start(struct io_op *, struct io_job *); /* op waits for the job, which is pushed */
+/* The job goes on without its op, or is removed from the queue. */
 void io_job_abandon(struct io_op *);
 bool io_job_withdraw(struct io_op *); /* true: the job was in a queue, and is freed */
 void io_job_free(struct io_job *);    /* with its file reference, buffer and descriptor */
@@ -153,8 +153,8 @@ int io_pages_counted(int fd, uint64_t off, uint64_t len);
 /* Some of these pages are not written back: a writer that has mapped the file may write to them
  * again without a new time.  False also if the kernel does not count for us. */
 bool io_pages_dirty(int fd, uint64_t off, uint64_t len);
-/* The kernel counts for us, and not all of these pages are there.  Ask it before RWF_NOWAIT, which
- * starts to read those that are not there, and sleeps if the queue of the device is full. */
+/* The kernel counts for us, and some of these pages are gone.  Ask it before RWF_NOWAIT, which
+ * starts to read those pages, and sleeps if the queue of the device is full. */
 bool io_pages_gone(int fd, uint64_t off, uint64_t len, uint64_t size);
 /* 1: all bytes can be had without waiting; 0: not all; -EOPNOTSUPP: unknown (FUSE, NFS, tmpfs). */
 int io_range_cached(int fd, uint64_t from, uint64_t to);
@@ -175,8 +175,8 @@ void io_file_missed(struct io_file *, uint64_t off);
  * behind cold files. */
 enum io_lane io_file_read_lane(struct io_file *, uint64_t off, uint64_t len);
 
-/* The window of these bytes is wanted.  NULL, or it as the server holds it, with a reference.  One
- * that is wanted again is read by a thread meanwhile. */
+/* The window of these bytes is wanted.  Returns it with a reference if the server holds it,
+ * otherwise NULL.  A thread meanwhile reads a window that is wanted again. */
 struct held *io_file_held(struct io_file *, uint64_t off);
 
 #endif

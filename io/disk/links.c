@@ -80,7 +80,7 @@ io_links_name(int fd)
 
 /* ---- the walk */
 
-/* O_PATH opens nothing: what is found outside is not touched, and what is inside is opened by its
+/* O_PATH opens no file: a file outside the root is not touched, and a file inside is opened by its
  * descriptor. */
 static int
 open_found(int root, int found, uint64_t flags)
@@ -147,7 +147,7 @@ tell(int root, const char *part, int err, uint64_t resolve)
 	fd = open_how(root, part, O_PATH, resolve & ~(uint64_t)RESOLVE_NO_XDEV);
 	if (fd >= 0 && err != -EACCES && is_below(root, fd)) {
 		close(fd);
-		return (false); /* this one is not the reason */
+		return (false); /* the link of this part is not the reason */
 	}
 	if (fd >= 0)
 		close(fd);
@@ -186,7 +186,7 @@ is_refusal(int err, const struct open_how *how)
 {
 	if (err == -EACCES)
 		return ((how->resolve & RESOLVE_BENEATH) == 0);
-	/* The reason may be a mount, not the root. */
+	/* The reason may be a mount below the root, so a root alone does not explain it. */
 	if (err == -EXDEV)
 		return ((how->resolve & RESOLVE_NO_XDEV) == 0);
 	return (err == -ELOOP);

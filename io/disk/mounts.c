@@ -14,7 +14,7 @@
 
 struct mount {
 	uint64_t dev, id;
-	bool local, whole; /* whole: not a directory of its file system */
+	bool local, whole; /* whole: the root of its file system, not a directory of it */
 	bool marks;        /* a read may write an access time to a disk */
 	char type[32];
 	size_t len;

@@ -25,8 +25,9 @@ uint64_t mounts_dev_below(const char *root, const char *path);
 bool mounts_local(uint64_t id);
 /* False if no read of its files writes an access time to a disk (noatime, ro, tmpfs). */
 bool mounts_marks(uint64_t id);
-/* The mount point to name a device by, cut to size; "" if it has none.  It is the shortest of those
- * that show its whole file system, else of those that show a directory of it. */
+/* The mount point to name a device by, cut to size; "" if it has none.  If several mount points
+ * show its whole file system, it is the shortest of these; otherwise the shortest of those that
+ * show a directory of it. */
 void mounts_point(uint64_t dev, char *point, size_t size);
 /* Decodes the escapes of a table of mounts in place: "\040" is a space. */
 void mounts_unescape(char *);

@@ -72,7 +72,7 @@ cross(struct io_job *j)
 	return (moves ? OPEN_MOVES : OPEN_AGAIN);
 }
 
-/* The walk is for a thread, also if a ring opens other paths. */
+/* A thread does the walk, even if a ring opens other paths. */
 static void
 walk(struct io_job *j)
 {
@@ -80,7 +80,7 @@ walk(struct io_job *j)
 	j->async = NULL;
 }
 
-/* The path has a link: a thread follows it, and asks where it led to. */
+/* The path has a link: a thread follows it, and asks where the link led. */
 static void
 follow(struct io_job *j)
 {
@@ -170,7 +170,7 @@ open_path(struct io_job *j)
 	return (fd < 0 ? -errno : fd);
 }
 
-/* False: it has no name, so nobody can tell whether it may be sent. */
+/* False: the file has no name, so nothing shows whether it may be sent. */
 static bool
 name_file(struct io_job *j)
 {

@@ -13,8 +13,8 @@
 #include "io/disk/pin.h"
 
 #define ROWS 1024u
-/* In this long a server has probably sent a file: with 8 MiB at 130 MB/s windows make room after
- * 65 ms, and nginx read nothing itself. */
+/* After this time a server has probably sent a file: with 8 MiB at 130 MB/s windows make room after
+ * 65 ms, and nginx read no byte itself. */
 #define SENT_NS   (50 * NS_PER_MS)
 #define PIN_FACTS (STATX_INO | STATX_SIZE | STATX_MTIME)
 
@@ -110,7 +110,7 @@ oldest(void)
 }
 
 /* Call it with the lock, which is released meanwhile.  The bytes count until they are unlocked, so
- * that the limit of the system is not met before ours. */
+ * that the limit of the system is not reached before ours. */
 static void
 unpin(struct pin *p)
 {
@@ -124,8 +124,8 @@ unpin(struct pin *p)
 	free(p);
 }
 
-/* True: a window with these bytes is there, or is on its way.  *of_file: what the file has.
- * *stale: a window of its earlier contents. */
+/* True: a window with these bytes exists, or is being locked.  *of_file: bytes of the file in all
+ * windows.  *stale: a window of its earlier contents. */
 static bool
 is_there(const struct pin *new, uint64_t *of_file, struct pin **stale)
 {
@@ -182,7 +182,7 @@ add(struct pin *new)
 		if (fits(new))
 			break;
 		old = oldest();
-		if (old == NULL) /* other threads lock all that may be locked */
+		if (old == NULL) /* other threads are locking all bytes that may be locked */
 			return (refuse());
 		if (clock_between(old->since_ns, new->since_ns) < SENT_NS)
 			count(pins.conf.counters, early);
@@ -196,8 +196,8 @@ add(struct pin *new)
 
 /* ---------------------------------------------------------------- a window */
 
-/* The pages are in memory, so this waits for no disk; one that has left since is read again.
- * Sanitizers make mlock() do nothing. */
+/* The pages are in memory, so this waits for no disk; a page that has left memory since is read
+ * again.  Sanitizers make mlock() do nothing. */
 static bool
 lock_pages(struct pin *p, int fd)
 {
@@ -210,7 +210,7 @@ lock_pages(struct pin *p, int fd)
 	return (false);
 }
 
-/* The result of lock_pages(). */
+/* Takes the result of lock_pages(). */
 static void
 settle(struct pin *p, bool locked)
 {

@@ -5,7 +5,7 @@
  *                                      its file is answered again: new time --------'
  *
  * Bounds   conf.bytes in whole pages, and PINS_MAX windows.  A new one displaces the oldest.  One
- *          file has at most half of the bytes, so that a long file leaves the others in peace.
+ *          file has at most half of the bytes, so that a long file does not displace all others.
  * Errors   a window that the system does not lock is counted as refused, and nothing else happens.
  *          Nobody touches the mapping: a file that becomes shorter raises no signal.
  * Cost     measured for 100 kB that are in memory: 30 us of a thread to lock and to unlock.
@@ -39,12 +39,13 @@ bool io_pins_on(void);
 uint64_t io_pins_file_max(void); /* bytes of one file */
 void io_pins_status(struct io_pins_status *);
 
-/* In a thread that may wait: these bytes of the file are in memory now, and stay there.  One that
- * is pinned already gets a new time. */
+/* In a thread that may wait: these bytes of the file are in memory now, and stay there.  A window
+ * that is pinned already gets a new time. */
 void io_pin_window(int fd, uint64_t off, uint64_t len);
 /* Never waits for a disk.  True: windows of this file are pinned, and get a new time. */
 bool io_pin_again(const struct statx *);
-/* In a thread: unpins what is too old.  munmap(2) may free the blocks of a removed file. */
+/* In a thread: unpins windows that are too old.  munmap(2) may free the blocks of a removed
+ * file. */
 void io_pins_expire(void);
 void io_pin_drop(const struct statx *); /* In a thread: unpins all windows of this file. */
 

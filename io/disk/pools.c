@@ -108,7 +108,7 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	long slept;
 
 	ln->jobs++;
-	io_lane_unlock(ln); /* there may be another one */
+	io_lane_unlock(ln); /* there may be another job */
 	slept = ps->tells_awake ? io_times_slept() : 0;
 	j->run(j);
 	j->end = clock_mono_ns();

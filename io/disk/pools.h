@@ -28,10 +28,11 @@ struct io_pools_conf { /* no padding: equal settings are equal bytes */
 	unsigned read_threads; /* up to 1024; 0: the loop reads */
 	/* Threads of each pool that one device may keep busy; 0: see above. */
 	unsigned per_device;
-	unsigned max_queue;   /* jobs waiting per pool and device */
-	unsigned stuck_ms;    /* 0: never */
-	unsigned hotset_mib;  /* of the server's own memory for windows of files; 0: none */
-	unsigned tells_awake; /* io_stamps.awake is wanted: two getrusage(2) more for each job */
+	unsigned max_queue;  /* jobs waiting per pool and device */
+	unsigned stuck_ms;   /* 0: never */
+	unsigned hotset_mib; /* of the server's own memory for windows of files; 0: none */
+	/* the user wants io_stamps.awake: two getrusage(2) more for each job */
+	unsigned tells_awake;
 };
 
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);
@@ -55,10 +56,11 @@ struct io_lane_status {
 struct io_device_status {
 	/* Both UINT_MAX: mounted below a root, at an unknown place. */
 	unsigned major, minor;
-	char mount[IO_MOUNT_NAME]; /* of io_pools_status_take(); "": not known */
+	char mount[IO_MOUNT_NAME]; /* set by io_pools_status_take(); "": not known */
 	unsigned busy, queued;
 	uint64_t oldest_ns, refused;
-	uint64_t refused_stuck; /* of refused: while it was stuck; the others found a full queue */
+	/* of refused: while the device was stuck; the others found a full queue */
+	uint64_t refused_stuck;
 	bool stuck; /* Every job for it is refused: its threads have hung for stuck_ms. */
 };
 size_t io_pools_lanes(struct io_pools *, struct io_lane_status *, size_t max);

@@ -139,7 +139,7 @@ device_name(const struct prom *p, const char *name, const struct io_device_statu
 	buf_printf(p->out, "{device=\"%s\"}", io_device_name(d, device));
 }
 
-/* On its own, so that the other series go on when a file system is mounted elsewhere. */
+/* A series of its own, so that the others go on when a file system is mounted elsewhere. */
 static void
 device_mounts(const struct prom *p, const struct io_pools_status *w)
 {

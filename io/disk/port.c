@@ -14,7 +14,7 @@ struct io_port {
 	struct io *io; /* NULL: the loop has ended */
 	int wakefd;
 	bool woken;    /* a wake-up is on its way: no second write */
-	unsigned refs; /* atomic: by the loop and each job in a thread */
+	unsigned refs; /* atomic: counts the loop and each job in a thread */
 };
 
 struct io_port *

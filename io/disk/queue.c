@@ -112,8 +112,8 @@ job_of(struct fair_queue_item *i)
 	return (i != NULL ? container_of(i, struct io_job, turn) : NULL);
 }
 
-/* All places are taken, the last one too, for longer than anybody would wait.  (A single hung file
- * takes one place, and the others go on, so waiting makes sense.) */
+/* All places are taken, and the last one has been taken for longer than any request would wait.  (A
+ * single hung file takes one place, and the others go on, so waiting makes sense.) */
 static bool
 device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
 {

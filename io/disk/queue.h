@@ -58,7 +58,7 @@ void queue_fini(struct io_queue *); /* no job may wait or run */
 
 /* 0; -EAGAIN: max_waiting jobs wait for j->dev, or the device is stuck (a job with put_away is
  * never refused); -ENOMEM.  After an error the job is still yours. *displaced: NULL, or a waiting
- * job that is yours now, to be ended with its res, -EAGAIN; also if the push fails. */
+ * job that is yours now, to be ended with its res, -EAGAIN; even if the push fails. */
 int queue_push(struct io_queue *, struct io_job *, struct io_job **displaced);
 /* Another client needs the waiting job: moves it to the shorter of the two rows. */
 void queue_join(struct io_queue *, struct io_job *, uint32_t client);

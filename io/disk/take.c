@@ -80,7 +80,7 @@ take(struct io_job *j, int dir, const char *base)
 		err = -EACCES;
 	else
 		err = remove_name(dir, base, &j->stx);
-	/* the removal is a change of the file, which is not one of its bytes */
+	/* removing the name changes the file's times, but not its bytes */
 	if (err == 0 && statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0)
 		err = -errno;
 	if (err == 0)
@@ -121,8 +121,8 @@ take_finish(struct io_job *j)
 	io_job_free(j);
 }
 
-/* The root is duplicated: the job runs also if its op has ended, and with it perhaps the
- * configuration that has opened the root. */
+/* The root is duplicated: the job runs even if its op has ended, and perhaps the configuration that
+ * opened the root is gone by then. */
 void
 io_start_take(struct io_op *op)
 {

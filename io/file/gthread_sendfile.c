@@ -29,7 +29,7 @@ struct send_job {
 	bool goes_on;              /* check the version before sending more */
 	struct io_version version; /* copied at push: the loop may change the file's */
 	struct io_proof proof;     /* likewise */
-	bool lately;               /* it was written to lately, so it may grow */
+	bool lately;               /* the file was written to lately, so it may grow */
 	bool grew;                 /* out */
 	bool async;                /* how it is counted */
 	bool full;                 /* out: the socket is full */
@@ -51,8 +51,8 @@ changed(struct send_job *s)
 	return (io_proof_look_in_thread(&s->proof, &s->version, s->job.file->fd, &s->grew));
 }
 
-/* The bytes went from the page cache to the socket, so they are read for their samples.  A file
- * that rests costs no call. */
+/* The bytes went from the page cache to the socket, so the samples are read from the file.  A file
+ * that does not change costs no call. */
 static void
 note(struct send_job *s)
 {

@@ -116,7 +116,7 @@ no_memory(const struct read_job *r, int64_t res)
 		res == -EFAULT);
 }
 
-/* Nothing was read, or nobody needs it. */
+/* The read brought no bytes, or its op has ended. */
 static void
 read_failed(struct read_job *r, struct io_op *op, int64_t res)
 {
@@ -143,7 +143,7 @@ read_finish(struct io_job *j)
 
 	if (j->res > 0)
 		io_count_read(io, r->submitted);
-	/* the bytes in shared memory do not change any more */
+	/* bytes in shared memory do not change any more */
 	if (op != NULL && j->res > 0 && op->file.goes_on)
 		err = io_proof_look(op->file.proof, j->file);
 	if (err == -EAGAIN) {

@@ -200,7 +200,7 @@ bytes_read(const struct read_job *r)
 static void
 refused(struct io_file *f, enum reason why, int err)
 {
-	/* other errors pass, like a lack of descriptors */
+	/* other errors go away, such as a lack of descriptors */
 	if (err == -EINVAL || err == -EOPNOTSUPP)
 		f->no_direct = true;
 	linux_aio_log_fallback(why, err);

@@ -39,8 +39,8 @@ send_bytes(struct io_op *op, const char *p, size_t n, bool more)
 	return (k < 0 ? -errno : k);
 }
 
-/* Bytes sent, the last ones of them in buf; -EAGAIN: the socket is full, or, with *missed, the
- * bytes are not there. */
+/* Copies and sends.  Returns the bytes sent, the last ones of them in buf; -EAGAIN: the socket is
+ * full, or, with *missed, the bytes are not in memory. */
 static int64_t
 copy_and_send(struct io_op *op, char *buf, uint32_t *last, bool *missed)
 {
@@ -76,7 +76,7 @@ send_cached(struct io_op *op)
 		return (false);
 	n = op->file.goes_on ? io_proof_look_warm(op->file.proof, op->file.file) : 0;
 	if (n == -EAGAIN)
-		return (false); /* it has perhaps grown, and its samples are not in memory */
+		return (false); /* the file has perhaps grown, and its samples are not in memory */
 	if (n == 0) {
 		buf = io_window_get(op->io);
 		n = buf != NULL ? copy_and_send(op, buf, &last, &missed) : -ENOMEM;
@@ -136,8 +136,8 @@ ahead_of(const struct io_file *f, uint64_t off)
 	return (NULL);
 }
 
-/* It has waited for this read.  No byte after those that were read: where the disk has failed it
- * would fail again. */
+/* The op has waited for this read.  It gets no byte after those that were read: where the disk has
+ * failed it would fail again. */
 static void
 send_again(struct io_op *op, const struct io_job *j)
 {
@@ -249,7 +249,7 @@ join_ahead(struct io_op *op)
 
 /* ---------------------------------------------------------------- SEND_FILE */
 
-/* The whole window may be in the page cache, and only not be had without waiting: on a file system
+/* Perhaps the whole window is in the page cache but cannot be had without waiting: on a file system
  * without RWF_NOWAIT, or on a device that is not fit. */
 static void
 send_by_thread(struct io_op *op)

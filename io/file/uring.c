@@ -38,7 +38,7 @@
 #define REAP          64u /* results taken at a time */
 #define CLOSE_WAIT_NS (100 * NS_PER_MS)
 
-/* The low bits of user_data, beside the job: the part of a read, or the step of a look-up. */
+/* The low bits of user_data, next to the job: the part of a read, or the step of a look-up. */
 enum { STEP_OPEN, STEP_STATX };
 #define STEP_BITS 15ull
 _Static_assert(PARTS_MAX <= STEP_BITS && PARTS_MAX <= 8, "io_job.flying has eight bits");
@@ -106,7 +106,7 @@ abandoned(struct io_op *op, struct io_job *j)
 
 /* ---------------------------------------------------------------- look-ups */
 
-/* NULL: none, and the look-up has ended. */
+/* NULL: there is no request, and the look-up has ended. */
 static struct io_uring_sqe *
 look_request(struct uring *u, struct io_job *j)
 {
@@ -369,7 +369,7 @@ interrupt_all(struct uring *u)
 }
 
 /* A thread that ends waits for its workers in exit(2), uninterruptibly, and a thread that joins it
- * waits with it.  The workers are interrupted there too, but a file system may ignore all signals
+ * waits as long.  The workers are interrupted there too, but a file system may ignore all signals
  * but SIGKILL (NFS, most of FUSE), which comes with the end of the process. */
 static bool
 uring_leave(struct io *io)

@@ -9,16 +9,16 @@
 #include "base/must.h"
 #include "io/log/logfile_impl.h"
 
-/* Lines of this time are written together: a thread that wakes for each line takes the processor
- * from a loop 2,600 times a second, 34 ms of each second. */
+/* Lines of this time are written together: a thread that wakes for each line interrupts a loop
+ * 2,600 times a second, for 34 ms of each second. */
 #define GATHER_US 5000u
 
 /* ---------------------------------------------------------------- the thread */
 
 static uint64_t all_dropped; /* atomic */
 
-/* In the error log: who reads an access log expects requests only.  The error log itself has room
- * again, and gets the line after what it could take. */
+/* Written to the error log, because readers of an access log expect requests only.  The error log
+ * itself has room again, and gets this line after the lines that it took. */
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
 {

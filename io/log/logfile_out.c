@@ -21,8 +21,8 @@
 #define RETRY_NS   NS_PER_S        /* a full disk is tried again once a second */
 #define CALM_NS    (60 * NS_PER_S) /* a program that ran for this long is started again at once */
 #define PAUSE_MAX  64u             /* seconds before a program is started again */
-#define LOOK_MS    100             /* how often a closing log is noticed */
-#define LATE_LOOKS 9               /* then the last lines are dropped */
+#define LOOK_MS    100             /* a closing log is noticed within this time */
+#define LATE_LOOKS 9               /* looks after which the last lines are dropped */
 
 int
 logfile_check(const char *path)
@@ -113,8 +113,8 @@ wait_retry(struct logfile *lf, bool *moved)
 	return (again);
 }
 
-/* The program or the daemon has no room.  False: the log was closed meanwhile, and it does not read
- * the last lines. */
+/* The program or the daemon has no room.  False: the log was closed meanwhile, and the last lines
+ * are not read. */
 static bool
 wait_room(struct logfile *lf)
 {
@@ -139,8 +139,8 @@ tell_ended(const struct logfile *lf)
 		    LF_STR("do", "see what it says on standard error"));
 }
 
-/* The program has ended, or the daemon: a new one is started, or looked for.  False: the log was
- * closed meanwhile. */
+/* The program or the daemon has ended: starts a new program, or looks for a new daemon.  False: the
+ * log was closed meanwhile. */
 static bool
 start_again(struct logfile *lf)
 {
@@ -151,7 +151,7 @@ start_again(struct logfile *lf)
 		lf->pause_s = 0;
 	tell_ended(lf);
 	pthread_mutex_lock(&lf->lock);
-	lf->reopen = false; /* what is opened now is new */
+	lf->reopen = false; /* the opened log is the new one */
 	wait_locked(lf, clock_mono_ns() + lf->pause_s * NS_PER_S);
 	stop = lf->stop;
 	pthread_mutex_unlock(&lf->lock);
@@ -199,7 +199,7 @@ send_line(const struct logfile *lf, struct text line)
 	return (lf->path != NULL ? syslog_send(lf->fd, lf->path + 1, line) : journal_send(line));
 }
 
-/* Bytes that were taken, or -errno.  A line that the daemon refuses is dropped. */
+/* Returns the bytes that were taken, or -errno.  A line that the daemon refuses is dropped. */
 static ssize_t
 put(const struct logfile *lf, const char *p, const char *end)
 {

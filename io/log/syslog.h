@@ -26,7 +26,7 @@ int syslog_connect(const char *socket); /* a descriptor that never waits, or -er
 /* Sends a line, with or without its newline, as one datagram.  Returns its length or -errno. */
 ssize_t syslog_send(int fd, const char *target, struct text line);
 
-/* name: of the program, a constant.  0 or -errno: no daemon, lines are lost. */
+/* name: of the program, a constant.  0, or -errno: there is no daemon, and lines are lost. */
 int syslog_open(const char *name);
 /* A sink of base/log.h.  The level of the line is its severity. */
 void syslog_line(void *unused, struct text line);

@@ -31,8 +31,8 @@ by_ref_fini(struct by_ref *r)
 	shut(&r->null);
 }
 
-/* The pipe is as large as it may be.  One of two pages, as the kernel gives to users that have too
- * many (fs.pipe-user-pages-soft), is slower than copying. */
+/* Makes the pipe as large as it may be.  A pipe of two pages, which the kernel gives to users that
+ * have too many (fs.pipe-user-pages-soft), is slower than copying. */
 static bool
 open_pipe(struct by_ref *r)
 {
@@ -55,7 +55,8 @@ by_ref_init(struct by_ref *r)
 		by_ref_fini(r);
 }
 
-/* The socket is full: what is left in the pipe is put into it again when it has room. */
+/* The socket is full: empties the pipe.  The bytes are put into the pipe again when the socket has
+ * room. */
 static void
 drain(struct by_ref *r, size_t left)
 {
@@ -69,7 +70,8 @@ drain(struct by_ref *r, size_t left)
 		by_ref_fini(r); /* bytes of one client must not reach another */
 }
 
-/* One filling of the pipe.  Bytes that the socket took; *put: bytes that were in the pipe. */
+/* Fills the pipe once.  Returns the bytes that the socket took; *put: bytes that were in the
+ * pipe. */
 static int64_t
 send_some(struct by_ref *r, int sock, const struct iovec *iov, int n, bool more, ssize_t *put)
 {
@@ -137,7 +139,7 @@ by_ref_send(struct by_ref *r, int sock, const struct iovec *parts, int n, bool m
 	while (n > 0) {
 		k = send_some(r, sock, iov, n, more || left > PIPE, &put);
 		if (put < 0 && (errno == ENOSYS || errno == EPERM))
-			by_ref_fini(r); /* this system does not do it */
+			by_ref_fini(r); /* this system cannot do it */
 		if (put <= 0)
 			return (done > 0 ? (int64_t)done : -ENOSYS);
 		*full = k < put;

@@ -17,14 +17,14 @@
 #include <sys/uio.h>
 
 struct by_ref {
-	int in, out, null; /* all -1: the system does not do it */
+	int in, out, null; /* all -1: the system cannot do it */
 };
 
 #define BY_REF_MIN   (48u << 10) /* fewer bytes are copied faster */
 #define BY_REF_PARTS 24u
 
 void by_ref_none(struct by_ref *); /* by_ref_send() is always -ENOSYS */
-void by_ref_init(struct by_ref *); /* ... too, if the system does not do it */
+void by_ref_init(struct by_ref *); /* ... too, if the system cannot do it */
 void by_ref_fini(struct by_ref *);
 /* Bytes, perhaps fewer although the socket is not full; or -errno: -ENOSYS if the caller must copy
  * them. */

@@ -94,13 +94,13 @@ accepts_of(int events)
 	return (n < ACCEPTS ? n : ACCEPTS);
 }
 
-/* A new connection must not wait several times as long as the busy ones take.  The kernel reports
- * listeners in turn with sockets, so after a full batch each listener is tried.  They come last, so
- * that each new connection is handled before the next is accepted (a full server closes connections
- * that have sent nothing), but do not wait behind the callbacks left for the next round.  That
- * round begins with one new connection only, because its request may be large.  Measured, new
- * connections beside 4000 busy ones of 1 kB: p99 of 68 ms before, 18 to 24 ms since (lighttpd 52
- * to 116 ms); beside 2000 of 100 kB: 182 ms before, 24 ms since. */
+/* A new connection must not wait several times as long as a request of a busy one takes.  The
+ * kernel reports listeners in turn with sockets, so after a full batch each listener is tried.
+ * They come last, so that each new connection is handled before the next is accepted (a full server
+ * closes connections that have sent nothing), but do not wait behind the callbacks left for the
+ * next round.  That round begins with one new connection only, because its request may be large.
+ * Measured, new connections beside 4000 busy ones of 1 kB: p99 of 68 ms before, 18 to 24 ms since
+ * (lighttpd 52 to 116 ms); beside 2000 of 100 kB: 182 ms before, 24 ms since. */
 static void
 wake_listeners(struct epoll_loop *lp, bool full_batch)
 {
@@ -122,7 +122,7 @@ wake_listeners(struct epoll_loop *lp, bool full_batch)
 	}
 }
 
-/* Until the next deadline or the time of io_wake_at(), which ends with this wait. */
+/* Waits until the next deadline or the time of io_wake_at(), which ends with this wait. */
 static int
 wait_exactly(struct epoll_loop *lp, int ms)
 {

@@ -16,7 +16,7 @@ struct epoll_loop {
 	struct io_watch wake;
 	unsigned accepts;      /* left in this round */
 	bool rest;             /* the last round left callbacks for this one */
-	bool newcomer;         /* accepted in such a round: handled next */
+	bool newcomer;         /* a connection accepted in such a round is handled next */
 	struct list listening; /* parked accepts */
 	struct slots slots;
 	struct by_ref by_ref;

@@ -4,10 +4,10 @@
  * Ops stay in flight until the test finishes them; done() then runs inside sim_run() (or io_run()).
  * Time stands still until sim_advance_ms(), which ends ops whose deadline has passed with
  * -ETIMEDOUT.
- * No descriptor is real: IO_ACCEPT, IO_CONNECT and IO_OPEN return numbers of the test; closes are
- * recorded.  An IO_CLOSE is recorded at submit and, like all others, stays in flight until it is
- * finished; after sim_auto_close() it finishes by itself.  IO_CONNECT gets a number at once;
- * finishing it with another one (> 0) sets that number and gives res 0.
+ * No descriptor is real: IO_ACCEPT, IO_CONNECT and IO_OPEN return numbers that the test chooses;
+ * closes are recorded.  An IO_CLOSE is recorded at submit and, like all others, stays in flight
+ * until it is finished; after sim_auto_close() it finishes by itself.  IO_CONNECT gets a number at
+ * once; finishing it with another one (> 0) sets that number and gives res 0.
  */
 #ifndef IO_LOOP_SIM_H
 #define IO_LOOP_SIM_H

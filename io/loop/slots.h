@@ -19,7 +19,7 @@ struct slot {
 	void *what;          /* NULL: free */
 	uint32_t generation; /* increased when the slot is given back */
 	uint32_t next_free;
-	bool watch; /* what is a struct io_watch, not a struct io_sock */
+	bool watch; /* it is a struct io_watch, not a struct io_sock */
 };
 
 struct slots {

@@ -11,7 +11,7 @@
  *          at start, before a sandbox closes them; later calls give the same number. */
 uint64_t io_memory_limit(void);
 
-/* The pure part: bytes of memory.max or memory.limit_in_bytes.  False: "max", or no number. */
+/* The pure part: bytes of memory.max or memory.limit_in_bytes.  False: "max", or not a number. */
 bool io_memory_limit_parse(struct text, uint64_t *bytes);
 
 #endif

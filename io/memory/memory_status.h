@@ -1,5 +1,4 @@
-/* io/memory/memory_status.h -- the memory that there is and who waits for it, as numbers for a
- * page.
+/* io/memory/memory_status.h -- memory of the machine and waits for it, as numbers for a page.
  *
  * A number that the kernel does not have is left out.
  *

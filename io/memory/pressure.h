@@ -21,7 +21,7 @@
 #include "base/text.h"
 
 #define PRESSURE_NONE   UINT64_MAX
-#define PRESSURE_GAP_MS 1000u /* a look that is younger counts as new */
+#define PRESSURE_GAP_MS 1000u /* a look that is younger than this is fresh */
 
 enum pressure_scope { PRESSURE_MACHINE, PRESSURE_CGROUP, PRESSURE_SCOPES };
 extern const char *const pressure_scopes[PRESSURE_SCOPES]; /* names */
@@ -60,8 +60,8 @@ void pressure_first(struct pressure *);
 /* Looks at once, and may take some ms: for threads that no client waits for. */
 void pressure_look(void);
 
-/* Called in the thread after each look that was asked for.  NULL: nobody is called, and no call is
- * left when this returns. */
+/* Called in the thread after each look that was asked for.  NULL: no function is called, and no
+ * call is running when this returns. */
 typedef void pressure_seen(void *arg, const struct pressure *);
 void pressure_on_look(pressure_seen *, void *arg);
 

@@ -126,8 +126,8 @@ listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fd
  * each user who may list it may lock it, for ever.
  */
 
-/* The lock file, or -1: none that only this user can open.  In /tmp another user may have made it,
- * also as a fifo, or with a lease that would make open(2) wait. */
+/* Opens the lock file.  -1: only another user could open it.  In /tmp another user may have made
+ * it, perhaps as a fifo, or with a lease that would make open(2) wait. */
 static int
 lock_file(const char *name)
 {

@@ -21,7 +21,7 @@ struct listen_conf {
 	/* "[::]:80" takes IPv4 too, and ":80" is IPv6 on a machine without IPv4 */
 	bool both;
 	int defer_s; /* TCP_DEFER_ACCEPT; 0: not set */
-	bool probe;  /* only see whether it could listen: bind(2) of TCP; *fdp is not set */
+	bool probe;  /* only test whether it could listen: bind(2) of TCP; *fdp is not set */
 	/* Of the file of a unix socket; false: given by umask and user. */
 	bool set_mode, set_owner;
 	mode_t mode;

@@ -38,7 +38,7 @@ struct pass {
 	bool code; /* the segments with code, or the others */
 };
 
-/* mlock() reads all pages, also those that MCL_ONFAULT would leave on the disk until they are
+/* mlock() reads all pages, even those that MCL_ONFAULT would leave on the disk until they are
  * used. */
 static void
 lock_range(struct lock_memory *done, uintptr_t from, uintptr_t to)
@@ -53,8 +53,8 @@ lock_range(struct lock_memory *done, uintptr_t from, uintptr_t to)
 		done->err = err;
 }
 
-/* No loop runs their code: threads compress and hash passwords (IO_WORK).  1.8 MB of the 8 MiB that
- * the kernel lets anybody lock. */
+/* Loops do not run the code of these libraries: threads compress and hash passwords (IO_WORK).
+ * They are 1.8 MB of the 8 MiB that the kernel lets any user lock. */
 static bool
 is_of_threads(const char *library)
 {
@@ -89,7 +89,7 @@ lock_object(struct dl_phdr_info *o, size_t size, void *arg)
 	return (0);
 }
 
-/* Code first: it is what a small limit should reach. */
+/* Code first: a small limit should reach the code. */
 void
 lock_memory_program(struct lock_memory *done)
 {

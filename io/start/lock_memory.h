@@ -1,9 +1,9 @@
 /* io/start/lock_memory.h -- keeps the program in memory, so that its loops never read it from a
  * disk.
  *
- *   program file, libraries   code, constants, data: read now, and never dropped; not those that
- *                             only threads run (compression, passwords)
- *   all the rest              heap, stacks, tables: what is touched never goes to swap
+ *   program file, libraries   code, constants, data: read now, and never dropped; not the libraries
+ *                             that only threads run (compression, passwords)
+ *   all the rest              heap, stacks, tables: pages that are touched never go to swap
  *
  * The kernel drops pages of files that a busy cgroup has not used for a while, and pages of a
  * program are among them.  A loop that comes there next waits for the disk of the program file.
@@ -35,7 +35,8 @@ struct lock_memory {
 /* As root, before it becomes another user: raises the limit as far as that user may, then reads and
  * locks the program.  Waits for the disk. */
 void lock_memory_program(struct lock_memory *);
-/* As the user that the process remains, because the right of root to lock more ends with root. */
+/* As the final user of the process, because root's right to lock more ends when it becomes this
+ * user. */
 void lock_memory_rest(struct lock_memory *);
 /* The machine has swap, so the heap may leave memory, too. */
 bool lock_memory_may_swap(void);

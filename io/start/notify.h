@@ -14,7 +14,7 @@ void notify_open(void);
 /* "READY=1", or several lines; no effect without $NOTIFY_SOCKET */
 void notify_manager(const char *state);
 void notify_reloading(void); /* the next READY=1 ends it */
-/* True if $NOTIFY_SOCKET names one. */
+/* True if $NOTIFY_SOCKET names a manager. */
 bool notify_is_heard(void);
 /* The manager restarts the program if no WATCHDOG=1 comes for this long; 0: it does not watch. */
 uint64_t notify_watchdog_ns(void);

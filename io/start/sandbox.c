@@ -77,7 +77,7 @@ ruleset_new(unsigned programs, int abi)
 		.fs = rights_known(abi),
 		.net = abi >= 4 && (programs & SANDBOX_ACCELERATOR) ? BIND_TCP | CONNECT_TCP : 0,
 	};
-	/* an old kernel takes a longer one if the rest is 0 */
+	/* an old kernel takes a longer struct if the rest is 0 */
 	long fd = syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
 
 	return (fd < 0 ? -errno : (int)fd);

@@ -51,8 +51,8 @@ bool io_version_holds(const struct io_version *then, const struct io_version *no
 bool io_version_settled(const struct io_version *, uint64_t read_wall, uint64_t watched,
     bool own_clock);
 
-#define IO_OTHER_CLOCK_NS 60000000000ull /* the clock of another machine may be late by so much */
-/* Old enough for the clocks of other machines: nobody needs to find out whose clock it is. */
+#define IO_OTHER_CLOCK_NS 60000000000ull /* the clock of another machine may be late by this much */
+/* Old enough for the clocks of other machines: then it does not matter whose clock it is. */
 bool io_version_is_old(const struct io_version *, uint64_t read_wall);
 
 #endif
