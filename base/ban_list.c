@@ -139,7 +139,7 @@ cut_bits(struct ip *ip, unsigned bits)
 							  : 0xff00u >> (bits % 8));
 }
 
-/* NULL: it is an entry, or nothing (*is_entry). */
+/* NULL: the line is an entry, or has none (*is_entry). */
 static const char *
 read_line(struct text line, struct ban *b, bool *is_entry)
 {

@@ -27,7 +27,7 @@ uint32_t client_addr_key(struct client_addr); /* for rows and shares; 0: unknown
 #define CLIENT_ADDR_MAX 64
 /* As in logs: "192.0.2.1", "2001:db8::/64", "unix". */
 const char *client_addr_name(struct client_addr, char buf[CLIENT_ADDR_MAX]);
-/* The whole address: "192.0.2.1", also of ::ffff:192.0.2.1; "2001:db8::7"; "unix". */
+/* The whole address: "192.0.2.1", "192.0.2.1" for ::ffff:192.0.2.1, too; "2001:db8::7"; "unix". */
 const char *client_addr_text(const struct sockaddr *, char buf[CLIENT_ADDR_MAX]);
 
 #endif

@@ -29,7 +29,7 @@ count_at(struct counters *c, uint32_t offset)
 
 struct counter_info {
 	const char *name;   /* in logs */
-	const char *dotted; /* on status pages; other programs read it, so it is stable */
+	const char *dotted; /* on status pages; other programs read it, so it never changes */
 	const char *doc;
 	uint32_t offset;
 };

@@ -3,7 +3,7 @@
  *   item --> row of its client --> the row with the fewest running items, of equal rows the one
  *                                  that has waited longest --> its oldest item
  *
- * A client alone may use the whole resource.  Beside other clients its next item waits until they
+ * A client alone may use the whole resource.  If other clients wait, its next item waits until they
  * have as many items running as it has.  So a flood costs the others at most the time of one item
  * for each place of the resource.
  *
@@ -46,7 +46,7 @@ struct fair_queue {
 };
 
 int fair_queue_init(struct fair_queue *); /* -ENOMEM */
-/* Nothing may wait or run; also after fair_queue_init() failed. */
+/* No item may wait or run.  May be called after fair_queue_init() failed. */
 void fair_queue_fini(struct fair_queue *);
 
 /* The item waits behind, or with first before, all others of its client.  -ENOMEM. */

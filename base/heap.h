@@ -12,7 +12,7 @@
 #define BASE_HEAP_H
 
 /* threads: that use much memory at a time; the others share their arenas.  MALLOC_ARENA_MAX of the
- * environment goes before. */
+ * environment takes precedence. */
 void heap_begin(unsigned threads);
 /* Gives unused pages to the system: 0.1 ms for a heap of 10 MB, 0.1 s for one of a gigabyte. */
 void heap_trim(void);

@@ -123,7 +123,7 @@ histogram_fine_add_even(struct histogram_fine *h, uint64_t least, uint64_t most,
 		put(&h->max_ns, most);
 }
 
-/* max_ns and all buckets; the caller adds the sum. */
+/* Merges max_ns and all buckets; the caller adds the sum. */
 SHARED void
 merge(struct scale s, uint64_t *into_max_ns, uint64_t *into_n, struct view from)
 {

@@ -25,7 +25,7 @@ to_stderr(struct text line)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* stderr is the last resort */
+			return; /* there is no other place for the message */
 		text_take(&line, (size_t)n);
 	}
 }
@@ -126,7 +126,8 @@ log_permit(struct log_site *site, const char *ev, unsigned per_second)
 		site_list(site, ev);
 	do {
 		if (used == 0 || now_ms >= (used >> USED_BITS) + 1000)
-			next = now_ms << USED_BITS | 1; /* a second begins with its first line */
+			/* a new second begins with its first line */
+			next = now_ms << USED_BITS | 1;
 		else
 			next = used + 1;
 		if ((next & ((1u << USED_BITS) - 1)) > per_second) {

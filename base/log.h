@@ -7,7 +7,7 @@
  * block.
  * Without a sink, lines go to stderr.
  * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes.  A longer
- *          one is cut with "..."; one in JSON is an object all the same, and has "cut":true.
+ *          one is cut with "..."; one in JSON is still an object, and has "cut":true.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -70,7 +70,7 @@ uint64_t log_suppressed(void); /* suppressed lines since the start */
  * begins for each. */
 void log_suppressed_flush(void);
 
-struct log_entry { /* a line that has no form yet */
+struct log_entry { /* a line before it has its form */
 	enum log_level level;
 	/* "c17.3", or "c17.3/REQUEST", which JSON has in two fields; id may be NULL */
 	const char *id, *ev;
@@ -93,7 +93,7 @@ struct buf *log_overhear(struct buf *said);
 void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *,
     size_t n);
 void log_raw(struct text line);    /* a finished line with its newline (timing lines) */
-bool log_goes_to(const void *arg); /* the sink has this argument */
+bool log_goes_to(const void *arg); /* true if this is the argument of the sink */
 /* line ends with '\n'.  NULL: stderr. */
 void log_set_sink(void (*sink)(void *arg, struct text line), void *arg);
 

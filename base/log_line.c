@@ -119,7 +119,7 @@ words_of(const struct log_field *f, char words[WORDS])
 	return (f->kind == LF_KIND_TEXT ? f->t : text_of(f->s));
 }
 
-/* "error=Success" would be a riddle. */
+/* "error=Success" would mislead. */
 static bool
 says_nothing(const struct log_field *f)
 {

@@ -25,7 +25,7 @@
 #define NEED_MAX 32u
 
 /* Most patterns begin with plain text: "^/static/", "\\.php$".  A subject without that text does
- * not match, and comparing it costs 4 to 20 ns instead of 100. */
+ * not match, and comparing the text costs 4 to 20 ns, not 100. */
 struct match {
 	pcre2_code *code;
 	bool at_start; /* the subject must begin with it */

@@ -40,7 +40,7 @@ load(const uint64_t *v)
 	return (__atomic_load_n(v, __ATOMIC_RELAXED));
 }
 
-/* The time up to which the meter says something. */
+/* The time up to which the meter is ahead of the clock. */
 static uint64_t
 ahead(const struct meter *m)
 {

@@ -224,7 +224,7 @@ options_items(struct manpage *p, const struct option *o)
 	buf_free(&b);
 }
 
-/* The prose beside a short term, or below a long one. */
+/* The prose next to a short term, or below a long one. */
 static void
 help_row(struct buf *out, const char *term, const char *prose)
 {

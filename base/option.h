@@ -84,14 +84,15 @@ int options_wrong(const struct command *, const char *format, ...)
 void options_manual(struct manpage *, const struct option *);
 void options_items(struct manpage *, const struct option *);
 
-/* What OPTION_REPEAT does, for an OPTION_OWN that checks each text first; true. */
+/* Appends the text as OPTION_REPEAT does, for an OPTION_OWN that checks each text first; true. */
 bool options_append(const char *text, void *list);
 
 /* These print on standard output and return the exit status. */
 int options_out(struct buf *); /* frees the buffer */
 int options_print(void (*page)(struct manpage *), bool roff);
 
-/* Another program of the kit: its path beside this one, or its name, for PATH.  g_free(). */
+/* The path of another program of the kit, next to this program; or its name, for PATH.  Free it
+ * with g_free(). */
 char *options_program(const char *name);
 
 #endif

@@ -58,7 +58,7 @@ pattern_fill(uint64_t key, uint64_t offset, void *buf, size_t n)
 	}
 }
 
-/* The number of right bytes in a part of a word. */
+/* How many bytes of a part of a word are right. */
 static size_t
 right_bytes(const unsigned char *p, uint64_t w, size_t from, size_t n)
 {

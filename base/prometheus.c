@@ -21,8 +21,8 @@ prom_family(const struct prom *p, const char *name, const char *type, const char
 	buf_printf(p->out, " %s\n", type);
 }
 
-/* Escapes backslash, quote and line break.  Invalid UTF-8 would make the whole page unreadable,
- * so of other bytes only ASCII stays. */
+/* Escapes backslash, quote and line break.  Invalid UTF-8 would make the whole page unreadable, so
+ * other bytes stay only if they are ASCII. */
 void
 prom_label(const struct prom *p, const char *label, const char *value)
 {

@@ -95,7 +95,7 @@ pace_bytes(uint32_t limit)
 struct pace_share {
 	uint64_t limit;  /* bytes a second */
 	uint64_t due_ns; /* atomic: the time at which the next turn begins */
-	/* Where that time is, if it is elsewhere; NULL: due_ns.  The result is used at once. */
+	/* Where due_ns is, if it is elsewhere; NULL: in the struct.  The result is used at once. */
 	uint64_t *(*find_due)(struct pace_share *);
 };
 
@@ -108,7 +108,7 @@ pace_turn_bytes(uint64_t limit)
 	return (n < 512 ? 512 : n > 65536 ? 65536 : n);
 }
 
-/* Takes a turn of this many bytes.  The time at which it may be used. */
+/* Takes a turn of this many bytes.  Returns the time at which it may be used. */
 static inline uint64_t
 pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 {
@@ -122,8 +122,8 @@ pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
 
-/* The end of a turn that was not used.  Turns that others have taken meanwhile stay where they are;
- * the next one begins earlier. */
+/* Gives back the end of a turn that was not used.  Turns that others have taken meanwhile stay
+ * where they are; the next turn begins earlier. */
 static inline void
 pace_give_back(struct pace_share *p, uint64_t bytes)
 {

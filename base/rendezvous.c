@@ -28,7 +28,7 @@ rendezvous_key(struct text a, struct text b)
 	return (hash_more(hash_more(0xcbf29ce484222325ull, a), b));
 }
 
-/* One hash of the key and the node together.  A sum of hashes would only turn a fixed ring with
+/* One hash of the key and the node together.  A sum of hashes would only rotate a fixed ring with
  * uneven gaps. */
 double
 rendezvous_score(uint64_t key, struct text node, unsigned weight)

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-/* "ab" with "c" is another key than "a" with "bc". */
+/* "ab" with "c" and "a" with "bc" are different keys. */
 uint64_t rendezvous_key(struct text a, struct text b);
 /* At least 0; weight at least 1. */
 double rendezvous_score(uint64_t key, struct text node, unsigned weight);

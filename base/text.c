@@ -6,7 +6,7 @@
 #include "base/must.h"
 #include "base/text.h"
 
-#define NEAREST_MAX 64 /* longer words are not misspelled names */
+#define NEAREST_MAX 64 /* longer words get no suggestion */
 
 bool
 text_eq_secret(struct text a, struct text b)

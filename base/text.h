@@ -62,7 +62,7 @@ byte_is_alnum(char c)
 	return (byte_is_digit(c) || (lower >= 'a' && lower <= 'z'));
 }
 
-/* Takes the same time whatever the bytes are; a different length shows. */
+/* The time does not depend on the bytes; it depends on the length. */
 bool text_eq_secret(struct text a, struct text b);
 bool text_ieq(struct text a, struct text b); /* ignores the case of ASCII letters */
 bool text_istarts(struct text t, struct text prefix);

@@ -1,9 +1,9 @@
-/* base/unique.h -- ids that nothing else has: no other call in this process, and, unless 128 random
- * bits meet twice, no other process.
+/* base/unique.h -- ids that no other call in this process has, and, unless 128 random bits are
+ * equal twice, no other process.
  *
  *   number of the call --two permutations, each with its own random keys--> 32 hexadecimal digits
  *
- * Not a secret: who sees many of them could compute others.
+ * Not a secret: a person who sees many of them could compute others.
  * Cost     no lock and no system call; 20 ns.  The keys are read before main().
  * Thread   any.
  */

@@ -30,7 +30,7 @@ struct address {
 /* Needs no resolver: 0, -EINVAL (malformed), -ENAMETOOLONG (unix path), -ENOENT (a host name). */
 int address_parse(const char *spec, struct address *);
 
-/* What is wrong with it, in words; NULL: nothing, but a host name may be unknown. */
+/* What is wrong with it, in words; NULL: it is well-formed, but a host name may be unknown. */
 const char *address_fault(const char *spec);
 
 /* How many addresses it has, or -errno with *err: what is wrong and what to do.  Asks the resolver

@@ -220,11 +220,11 @@ backend_set_crowded(struct backend *b, uint64_t now_ns, bool sure, bool *news)
 
 /* ---------------------------------------------------------------- slow */
 
-#define PATIENCE_MAX_NS (10 * NS_PER_S) /* a thread that is stuck for longer is as good as none */
+#define PATIENCE_MAX_NS (10 * NS_PER_S) /* a thread that is stuck for longer does not count */
 
 #define set(b, field, v) __atomic_store_n(&(b)->app->field, (v), __ATOMIC_RELAXED)
 
-/* Two workers may add at the same time, and one of both counts. */
+/* Two workers may add at the same time; one of the two values may then be lost. */
 void
 backend_measure(struct backend *b, uint64_t waited_ns, bool kept)
 {

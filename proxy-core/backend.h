@@ -116,7 +116,7 @@ struct backend {
 	uint64_t patience_ns; /* of requests that were taken for stalls by mistake */
 	bool kept_seen, told;
 	uint64_t last_kept_ns, crowded_until_ns;
-	uint64_t crowded_ms; /* length of the last time; 0: never crowded */
+	uint64_t crowded_ms; /* length of the last crowded time; 0: never crowded */
 };
 
 #define backend_add(b, field, v) ((void)__atomic_add_fetch(&(b)->field, (v), __ATOMIC_RELAXED))
@@ -134,15 +134,16 @@ struct backend *backend_first(void); /* any order; then ->next */
 struct address *backend_addresses(const struct backend *, size_t *n);
 
 void backend_kept(struct backend *, uint64_t now_ns); /* a socket was kept after its reply */
-/* A socket is idle, or was kept since then: the application answers some while others wait. */
+/* A socket is idle, or was kept since then: the application answers some requests while others
+ * wait. */
 bool backend_keeps_since(const struct backend *, uint64_t since_ns);
 bool backend_crowded(const struct backend *, uint64_t now_ns);
-/* False if it is crowded already.  *news: to be logged, which is true once: if it is sure, or if it
- * happens again. */
+/* False if it is crowded already.  *news: to be logged.  It is true once: when the pool is sure, or
+ * when it happens again. */
 bool backend_set_crowded(struct backend *, uint64_t now_ns, bool sure, bool *news);
 /* A request has waited this long for its first byte; kept: on a kept socket, which has a thread. */
 void backend_measure(struct backend *, uint64_t waited_ns, bool kept);
-/* A request that was taken for a stall had to wait this long after that: it was not one. */
+/* A request that was taken for a stall had to wait this long after that, so it was not a stall. */
 void backend_mistook(struct backend *, uint64_t waited_ns);
 uint64_t backend_stall_ns(const struct backend *, uint64_t least_ns); /* silence that is one */
 

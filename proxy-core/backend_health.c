@@ -130,7 +130,7 @@ coming_back(const struct backend *b, uint64_t now)
 	return (b->failing_until_ns != 0 && now < b->failing_until_ns + b->failing_slow_ns);
 }
 
-/* requests counts those that are over, so not the one that has just failed. */
+/* requests counts those that have ended, so not the one that has just failed. */
 static bool
 is_out(struct backend *b, const struct backend_strikes *s, uint64_t now)
 {
@@ -221,7 +221,7 @@ state_of(const struct backend *b, uint64_t now)
 	return (now < backend_read(b, slow_until_ns) ? BACKEND_SLOW_START : BACKEND_UP);
 }
 
-/* Nothing tells when a time is over, so the last of the ends counts. */
+/* No event marks the end of such a time, so the latest end counts. */
 static uint64_t
 up_since(const struct backend *b)
 {

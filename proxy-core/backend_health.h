@@ -23,7 +23,7 @@ extern const char *const backend_fault_names[BACKEND_NFAULTS]; /* "hang-up" */
 void backend_health(const struct backend *, uint64_t now_ns, struct backend_health *);
 
 void backend_fault(struct backend *, struct backend_why); /* counts it */
-/* One more worker cannot reach it, or (again) cannot still; one worker reaches it again. */
+/* One more worker cannot reach it, or (again) still cannot; or one worker reaches it again. */
 void backend_down(struct backend *, struct backend_why, bool again, uint64_t now_ns);
 void backend_reached(struct backend *, uint64_t now_ns);
 /* A check failed or passed.  status: of its reply; 0: it had none, see the last fault. */
@@ -38,7 +38,8 @@ struct backend_strikes { /* this many failures in this time take it out for this
 /* A request failed before the first byte of its answer.  True: that takes the backend out, until
  * *until_ns.  It is out after strikes.max failures within in_ns, or without a success between them,
  * if they are a quarter of its requests at least: one URL that fails takes no backend from the
- * others.  While its share grows again, one is enough, and the time doubles up to a minute. */
+ * others.  While its share grows again, one failure is enough, and the time doubles up to a
+ * minute. */
 bool backend_strike(struct backend *, struct backend_why, const struct backend_strikes *,
     uint64_t now_ns, uint64_t *until_ns);
 bool backend_failing(const struct backend *, uint64_t now_ns); /* it is out */

@@ -21,7 +21,7 @@ append(struct backends *list, struct backend *b, unsigned weight, unsigned place
 	return (0);
 }
 
-/* An address in numbers has one name, whatever the setting. */
+/* A numeric address has only one name, whatever the setting. */
 static bool
 named_by_address(const char *spec, bool split)
 {

@@ -25,7 +25,7 @@ in_turn(const struct candidate *c, size_t n, const bool *fit)
 	return (best);
 }
 
-/* Those with room; if none has room, all. */
+/* Only candidates with room; all if none has room. */
 static size_t
 pick_round_robin(const struct candidate *c, size_t n, const struct balance_key *k)
 {
@@ -39,8 +39,8 @@ pick_round_robin(const struct candidate *c, size_t n, const struct balance_key *
 	return (in_turn(c, n, fit));
 }
 
-/* The smallest load for its weight.  Equals take turns, or the first one would get all of a light
- * load. */
+/* The smallest load for its weight.  Equal ones take turns; otherwise the first would get all
+ * requests of a light load. */
 static size_t
 pick_sqf(const struct candidate *c, size_t n, const struct balance_key *k)
 {
@@ -91,8 +91,8 @@ within_share(const struct candidate *c, uint64_t load, uint64_t weight, unsigned
 	return (factor == 0 || (uint64_t)c->load * 100 * weight < factor * (load + 1) * c->weight);
 }
 
-/* A hot URL spills to the backend with the next score.  One is always within its share: a factor is
- * 100 at least. */
+/* A hot URL spills to the backend with the next score.  At least one backend is within its share,
+ * because factor is at least 100. */
 static size_t
 pick_carp(const struct candidate *c, size_t n, const struct balance_key *k)
 {

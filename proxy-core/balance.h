@@ -23,7 +23,7 @@ struct candidate {
 struct balance_key { /* of the request; factor: of its block */
 	struct text host, path;
 	struct text client; /* its address */
-	unsigned factor;    /* percent of its share that a backend may have by carp; 0: no bound */
+	unsigned factor;    /* carp: percent of its share that a backend may have; 0: no bound */
 };
 
 struct balancer {

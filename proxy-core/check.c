@@ -25,7 +25,7 @@ check_free(struct check *c)
 
 /* ---------------------------------------------------------------- the result */
 
-/* Only one worker checks at a time, so only one writes.  status: ours; 0: the head's. */
+/* Only one worker checks at a time, so only one writes.  status: our own; 0: that of the head. */
 static void
 set_sick(struct check *c, bool sick, int status)
 {
@@ -176,8 +176,8 @@ checks_tick(struct upstream *u, uint64_t now)
 
 	if (u->members.conf.check_url == NULL || u->closing)
 		return (false);
-	/* Each start may change the members.  All that are due start in one tick: with one in a
-	 * tick and a short interval, only the first of many backends would be checked. */
+	/* Each start may change the members.  All checks that are due start in one tick: with one
+	 * per tick and a short interval, only the first of many backends would be checked. */
 	while ((p = next_due(u, now)) != NULL) {
 		check_start(u, p);
 		here = true;

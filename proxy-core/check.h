@@ -22,6 +22,6 @@ struct upstream;
 
 /* Call it at each tick.  True: this worker makes checks. */
 bool checks_tick(struct upstream *, uint64_t now_ns);
-void checks_stop(struct upstream *); /* none is running after it */
+void checks_stop(struct upstream *); /* no check is running after it */
 
 #endif

@@ -27,7 +27,8 @@ struct proxy_conf { /* copied by upstream_new() */
 	const char *check_url;
 	unsigned check_ms;
 	unsigned slow_start_ms; /* 0: a backend that came back gets its whole share at once */
-	unsigned max_fails;     /* in fail_ms take a backend out for fail_ms; 0: never */
+	/* this many failures in fail_ms take a backend out for fail_ms; 0: never */
+	unsigned max_fails;
 	unsigned fail_ms;
 };
 
@@ -60,8 +61,9 @@ struct exchange_conf {     /* copied by exchange_start() */
 	unsigned total_ms; /* from the first socket to the end of the reply; 0: without end */
 	unsigned
 	    hedge_ms; /* without a byte of the reply: a second try at another backend; 0: none */
-	unsigned hedge_percent; /* of the requests of a worker get one at most */
-	unsigned place;      /* of the only backend that may get it, from 1; 0: any (backends.h) */
+	unsigned hedge_percent; /* percent of a worker's requests that may get one */
+	/* number of the only backend that may get it, from 1; 0: any (backends.h) */
+	unsigned place;
 	unsigned next;       /* bits NEXT_*; 0: a request that was sent goes to no other backend */
 	unsigned next_tries; /* backends that may get the request; 0: all */
 	unsigned next_ms;    /* since the start of the exchange; 0: at any time */

@@ -63,7 +63,8 @@ blamed(const struct exchange *x)
 	return (m->n > 0 ? pool_backend(m->slot[m->order[0]].pool) : NULL);
 }
 
-/* What the client gets.  A second try has no client while the first runs, a check never has one. */
+/* Counts the end as the client sees it.  A second try has no client while the first runs, a check
+ * never has one. */
 static void
 count_end(const struct exchange *x, int status)
 {
@@ -113,7 +114,7 @@ exchange_refuse(struct exchange *x, int status, const struct exchange_failure *f
 	exchange_fail(x, status);
 }
 
-/* What the backend did; err tells. */
+/* The reason, from err and the state of the exchange. */
 static struct backend_why
 why_of(const struct exchange *x, int err)
 {
@@ -125,7 +126,7 @@ why_of(const struct exchange *x, int err)
 	return ((struct backend_why){ BACKEND_FAULT_hangup, false, -err });
 }
 
-/* A client waits for a head that the backend owed.  A check counts for itself (check.c). */
+/* True if a client waits for a head that the backend owed.  A check counts for itself (check.c). */
 static bool
 is_strike(const struct exchange *x, int err)
 {
@@ -183,7 +184,7 @@ exchange_resume(struct exchange *x)
 	if (!x->paused)
 		return;
 	x->paused = false;
-	x->progress_ns = io_now(x->u->io); /* the pause was not of the backend */
+	x->progress_ns = io_now(x->u->io); /* the backend did not cause the pause */
 	if (x->state != x_body && x->state != x_tunnel)
 		return;
 	if (x->held != NULL || x->busy)

@@ -45,19 +45,19 @@ struct exchange_sink {
 	void (*on_interim)(void *arg, const struct proxy_reply *);
 	/* tunnel: the application sends no more, and may still read */
 	void (*on_eof)(void *arg);
-	/* what was received has been passed on; the rest comes later */
+	/* all received bytes have been passed on; the rest comes later */
 	void (*on_flush)(void *arg);
 	/* a second try answers, before on_head: use this exchange from now on, not the one of
 	 * exchange_start(), which is gone; NULL: there is no second try */
 	void (*on_moved)(void *arg, struct exchange *);
-	/* Bytes that have passed between the client and the caller since the request began: one
-	 * that is slow may give its socket to another client (yield.h); NULL: it never does. */
+	/* Bytes that have passed between the client and the caller since the request began: a slow
+	 * one may give its socket to another client (yield.h); NULL: it never does. */
 	uint64_t (*passed)(void *arg);
 	/* True: the client sends no more, so it may be gone; NULL: it never ends. */
 	bool (*ended)(void *arg);
 };
 
-/* Of the 1xx heads before one reply, in any protocol.  More is a failure (502). */
+/* Most 1xx heads before one reply, in any protocol.  More is a failure (502). */
 #define INTERIM_MAX   16u
 #define INTERIM_BYTES (16u << 10) /* of all together */
 
@@ -82,7 +82,7 @@ int exchange_start(struct upstream *, const struct proxy_request *, const struct
     const struct exchange_sink *, void *arg, struct exchange **);
 /* Copies bytes of the request body; returns how many (the others can follow after on_room). */
 size_t exchange_body(struct exchange *, struct text bytes);
-/* How many it takes now, or drops because nobody reads them any more; 0: on_room comes. */
+/* How many bytes it takes now, or drops because the rest is not needed; 0: on_room comes. */
 size_t exchange_room(struct exchange *);
 /* No more bytes follow: the end of an unsized body, or of one direction of a tunnel. */
 void exchange_body_end(struct exchange *);

@@ -15,8 +15,9 @@
 #include "base/log.h"
 #include "proxy-core/exchange_impl.h"
 
-#define HEDGE_COST 100u               /* of u->hedge_credit; each request adds its percent */
-#define HEDGE_SAVE (20u * HEDGE_COST) /* a quiet time saves no more second tries than these */
+#define HEDGE_COST 100u /* of u->hedge_credit; each request adds its percent */
+/* after a quiet time at most this many second tries are saved up */
+#define HEDGE_SAVE (20u * HEDGE_COST)
 
 void
 hedge_earn(struct upstream *u, const struct exchange_conf *c)
@@ -54,8 +55,8 @@ hedge_cancel(struct exchange *x)
 	exchange_forget(&r, false);
 }
 
-/* The rival gets the caller and what counts for the whole request; returns the first try, which has
- * no caller now. */
+/* The rival gets the caller and all state of the whole request; returns the first try, which has no
+ * caller now. */
 static struct exchange *
 take_over(struct exchange *r)
 {
@@ -143,7 +144,7 @@ may_repeat(const struct exchange *x)
 		q->upgrade.n == 0 && x->conf.place == 0 && x->sink.on_moved != NULL);
 }
 
-/* Not a byte came in time. */
+/* No byte came in time. */
 static bool
 is_slow(const struct exchange *x, uint64_t now)
 {
@@ -152,7 +153,7 @@ is_slow(const struct exchange *x, uint64_t now)
 		(x->state == x_wait || (x->state == x_head && !lease_heard(x->lease))));
 }
 
-/* A backend that is not asked yet, works, and has a socket at once; or BALANCE_NONE. */
+/* A backend that has not been asked, works, and has a socket at once; or BALANCE_NONE. */
 static size_t
 pick(const struct exchange *x)
 {

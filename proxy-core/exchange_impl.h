@@ -51,9 +51,10 @@ struct exchange {
 	enum own_5xx cause;     /* of its last failure */
 	int failure;            /* status for the client if no other backend is left */
 	bool refused, repeated; /* each happens once */
-	bool hedged, unhedged;  /* had a second try; would have, but for hedge_percent */
+	bool hedged, unhedged;  /* had a second try; did not, only because of hedge_percent */
 	struct exchange *rival; /* its second try; NULL: none */
-	struct exchange *first; /* this is the second try of that one; NULL: it is none */
+	/* the exchange whose second try this is; NULL: it is not a second try */
+	struct exchange *first;
 
 	/* to the application */
 	struct buf body;   /* taken from the caller, not yet framed */
@@ -93,7 +94,7 @@ void exchange_fail(struct exchange *x, int status);
 void exchange_broken(struct exchange *x, int status, int err, const char *why);
 struct exchange_failure;
 void exchange_refuse(struct exchange *x, int status, const struct exchange_failure *);
-/* As exchange_start(), at this pool alone, also if it is paused. */
+/* As exchange_start(), but at this pool alone, even if the pool is paused. */
 int exchange_check(struct upstream *, struct pool *, const struct proxy_request *,
     const struct exchange_conf *, const struct exchange_sink *, void *arg, struct exchange **);
 /* exchange_start() in two steps, the second one at this pool alone. */
@@ -111,14 +112,14 @@ void exchange_next(struct exchange *x, const struct exchange_failure *f);
 void exchange_get(struct exchange *x); /* waits for a socket of its pool */
 void exchange_refused(struct exchange *x, const char *why);
 bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
-/* True: the next backend has the request now.  status: of the reply if that one has none. */
+/* True: the next backend has the request now.  status: of the reply if there is no next backend. */
 bool exchange_go_on(struct exchange *x, struct backend_why, int status,
     const struct exchange_failure *);
 bool exchange_status_goes_on(struct exchange *x); /* the same; its head has a status */
 
 /* exchange_send.c */
 void exchange_ask(struct exchange *x);              /* sends the request on its new lease */
-bool exchange_holds_body(const struct exchange *x); /* what was framed of it can be sent again */
+bool exchange_holds_body(const struct exchange *x); /* the framed bytes can be sent again */
 void exchange_rewind(struct exchange *x);           /* it will be */
 void exchange_push(struct exchange *x); /* sends what waits, unless a send is under way */
 

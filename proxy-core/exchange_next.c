@@ -186,8 +186,8 @@ bit_of(struct backend_why fault)
 	}
 }
 
-/* It may be executed twice, and the client has nothing of it.  While a second try runs, that one
- * goes on (exchange_hedge.c); a second try itself does not. */
+/* The request may be executed twice, and the client has no byte of an answer.  While a second try
+ * runs, that one goes on (exchange_hedge.c); a second try itself does not. */
 static bool
 may_go_on(const struct exchange *x, struct backend_why fault)
 {

@@ -35,7 +35,7 @@ note_add(struct exchange *x, struct text bytes)
 
 /* ---------------------------------------------------------------- from the application */
 
-/* What the head says of the body.  The caller relies on it and does not count. */
+/* Takes the length from the head.  The caller relies on it and does not count. */
 static void
 body_expect(struct exchange *x)
 {
@@ -264,7 +264,7 @@ exchange_recv(void *arg, struct io_op *op)
 	struct text in = { op->buf, op->res > 0 ? (size_t)op->res : 0 };
 
 	exchange_enter(x);
-	must(x->held == NULL); /* nothing is received before that is parsed */
+	must(x->held == NULL); /* nothing is received before the held bytes are parsed */
 	if (op->res <= 0) {
 		exchange_lost(x, (int)op->res);
 		exchange_leave(x);

@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- a body that is sent again */
 
-/* It fits into x->again in whole. */
+/* True if the whole body fits into x->again. */
 static bool
 keeps_body(const struct exchange *x)
 {
@@ -147,7 +147,8 @@ exchange_ask(struct exchange *x)
 	lease_use(x->lease, &exchange_uses, x);
 	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
 	if (err < 0) {
-		/* no failure of the backend, or a client could pause it with large requests */
+		/* not a failure of the backend; otherwise a client could pause it with large
+		 * requests */
 		f = exchange_failure(x, err, request_error(err));
 		exchange_refuse(x, err == -E2BIG ? 431 : 502, &f);
 		return;
@@ -157,7 +158,7 @@ exchange_ask(struct exchange *x)
 		lease_recv(x->lease);
 }
 
-/* The rest of the request body is not read. */
+/* True if the rest of the request body is not read. */
 static bool
 drops_body(const struct exchange *x)
 {

@@ -17,7 +17,8 @@ has_ended(const struct exchange *x)
 	return (x->sink.ended != NULL && x->sink.ended(x->arg));
 }
 
-/* A proxy that does not name its clients has many; a request without a client has nobody to tell.
+/* A proxy that does not name its clients has many.  A request without a client has no place to
+ * report it.
  */
 static bool
 may_yield(const struct exchange *x)

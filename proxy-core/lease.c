@@ -4,7 +4,7 @@
 #include "base/must.h"
 #include "proxy-core/pool_impl.h"
 
-/* A quarter of the calls for a body of 1 MiB. */
+/* A body of 1 MiB takes a quarter of the calls. */
 #define LARGE_RECV (32 << 10)
 
 /* In this pool, and in all pools of the backend together. */

@@ -32,7 +32,7 @@ listed(const struct backends *now, const struct member *mb)
 	return (false);
 }
 
-/* Pools that are not listed give their slots free. */
+/* Frees the slots of pools that are no longer listed. */
 static void
 remove_unlisted(struct members *m, const struct backends *now, struct list *left)
 {
@@ -64,7 +64,7 @@ add(struct members *m, struct backend *b)
 	return (&m->slot[m->last]);
 }
 
-/* False: no memory for a pool; the others are there. */
+/* False: no memory for a pool; the other pools exist. */
 static bool
 follow(struct members *m, const struct backends *now, bool slowly)
 {

@@ -50,12 +50,12 @@ unsigned members_quiet_ms(const struct members *, uint64_t now_ns); /* see pool_
 
 enum members_which { /* the better ones first */
 	MEMBERS_WELL,
-	MEMBERS_PROBING, /* a request tries whether they are back */
+	MEMBERS_PROBING, /* a request tests whether they are back */
 	MEMBERS_FAILING, /* proxy-core.max-fails took them out */
 	MEMBERS_KINDS
 };
 
-/* The backends of that kind that may get a request.  Returns their number. */
+/* The backends of this kind that may get a request.  Returns their number. */
 size_t members_candidates(struct members *, struct candidate v[BACKENDS_MAX], uint64_t tried,
     enum members_which);
 

@@ -1,6 +1,6 @@
 /* proxy-core/own_5xx.h -- why a client got 502, 503 or 504 in place of an application's reply.
  *
- * Each try that fails has a line in the log; here only the end counts, what the client got.
+ * Each try that fails has a line in the log; this counts only what the client got at the end.
  */
 #ifndef PROXY_CORE_OWN_5XX_H
 #define PROXY_CORE_OWN_5XX_H

@@ -148,7 +148,8 @@ pool_close_idle(struct pool *p, uint64_t since_before)
 			lease_close(l);
 }
 
-/* Fresh, asked (or not even read from), and silent for too long, while kept sockets are served. */
+/* The socket is fresh and asked (or its request is not even read), and has been silent for too long
+ * while kept sockets are served. */
 static bool
 lease_stalls(const struct lease *l, uint64_t now)
 {
@@ -177,7 +178,7 @@ pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven, bool *su
 	return (n);
 }
 
-/* Their idle sockets are closed now: what they wait for longer is not for a thread. */
+/* The idle sockets are closed now, so a request that waits longer does not wait for a thread. */
 static void
 pool_mark_stalls(struct pool *p, uint64_t now)
 {
@@ -222,7 +223,8 @@ pool_tick(struct pool *p, uint64_t now)
 	pool_feed(p);
 }
 
-/* Another worker finds that idle sockets of this one bind the threads it waits for. */
+/* An idle pool looks this often whether another worker waits for threads that its idle sockets
+ * bind. */
 #define POOL_LOOK_MS 1000u
 
 unsigned

@@ -77,12 +77,12 @@ void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() is not called any more */
 void pool_put(struct lease **, bool fit);           /* fit: for another request */
 void pool_tick(struct pool *, uint64_t now_ns);
-/* Who waits although no socket will be opened.  wait: of the client with fewest sockets; NULL: all
+/* A waiter for which no socket will be opened.  wait: of the client with fewest sockets; NULL: all
  * may have one */
 struct pool_lack {
 	const struct pool_wait *wait;
 	bool has_one; /* its client has a socket already */
-	bool own;     /* and as many as it may: only one of its own helps */
+	bool own;     /* its client has as many sockets as it may: only one of those helps */
 };
 struct pool_lack pool_lacks(const struct pool *);
 
@@ -91,7 +91,7 @@ const char *pool_name(const struct pool *);
 void pool_failed(struct pool *, const struct lease *, struct backend_why);
 /* Counts for proxy-core.max-fails: a request got no answer. */
 void pool_strike(struct pool *, struct backend_why);
-bool pool_failing(const struct pool *); /* these took it out, in all workers */
+bool pool_failing(const struct pool *); /* strikes took it out, in all workers */
 struct backend *pool_backend(const struct pool *);
 bool pool_active(const struct pool *);
 /* Without requests: until the next pool_tick(); UINT_MAX: none is needed. */
@@ -105,7 +105,7 @@ unsigned pool_pause_left_ms(const struct pool *, uint64_t now_ns); /* 0: it may 
 bool pool_sick(const struct pool *);                               /* its last check failed */
 void pool_heed_checks(struct pool *, uint64_t now_ns);
 bool pool_probing(const struct pool *); /* a request tries whether the backend is back */
-/* Exchanges that remember the pool; it is not freed meanwhile. */
+/* For exchanges that remember the pool: it is not freed meanwhile. */
 void pool_hold(struct pool *);
 void pool_unhold(struct pool *);
 

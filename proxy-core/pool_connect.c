@@ -8,7 +8,7 @@
 #include "proxy-core/pool_impl.h"
 #include "proxy-core/waiters.h"
 
-#define RETRY_MS 20 /* after a connect that must wait */
+#define RETRY_MS 20 /* until the next try, if a connect must wait */
 
 static uint64_t
 pool_next_pause(const struct pool *p)
@@ -109,7 +109,7 @@ lease_connected(struct io_op *op)
 		return;
 	}
 	if (err < 0) {
-		lease_set(l, LEASE_CLOSING); /* it takes no place any more */
+		lease_set(l, LEASE_CLOSING); /* it no longer takes a place */
 		if (l == p->probe)
 			p->probe = NULL;
 		pool_connect_failed(p, err);
@@ -123,7 +123,8 @@ lease_connected(struct io_op *op)
 	pool_feed(p);
 	if (l->state != LEASE_IDLE)
 		return;
-	/* Its waiter got another socket.  A thread may be bound to this one now. */
+	/* Its waiter got another socket.  A thread of the application may be bound to this one
+	 * now. */
 	if (lease_will_keep(l))
 		lease_recv(l);
 	else

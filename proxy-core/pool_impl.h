@@ -34,8 +34,8 @@ struct lease {
 	struct iovec iov;
 	uint64_t since_ns; /* idle, or busy, since */
 	uint64_t progress_ns;
-	uint64_t stalled_ns;         /* taken for a stall then; 0: not */
-	struct fair_queue_item turn; /* busy: of the client that has it */
+	uint64_t stalled_ns;         /* time at which it was taken for a stall; 0: it was not */
+	struct fair_queue_item turn; /* busy: turn of the client that has it */
 	const struct lease_user *user;
 	void *arg;
 };
@@ -61,8 +61,8 @@ struct pool {
 	bool down;
 	unsigned misses;     /* connects that failed in a row */
 	struct lease *probe; /* down: the one that tries whether the backend is back */
-	uint64_t up_ns;      /* came back then; 0: was never down */
-	uint64_t down_ns;    /* the last connect that failed */
+	uint64_t up_ns;      /* time at which it came back; 0: it was never down */
+	uint64_t down_ns;    /* time of the last connect that failed */
 	bool sick;           /* at the last tick */
 	uint64_t pause_ms;   /* the last pause; doubles */
 	uint64_t paused_until_ns, retry_at_ns;

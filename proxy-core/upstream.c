@@ -144,8 +144,8 @@ tick_done(struct io_op *op)
 	upstream_maybe_end(u);
 }
 
-/* Until this worker looks for checks to begin.  One whose checks another worker makes looks seldom
- * whether that one still makes them. */
+/* Time until this worker looks for checks to begin.  If another worker makes the checks, this one
+ * looks seldom whether it still does. */
 static unsigned
 checks_ms(const struct upstream *u, uint64_t now)
 {
@@ -259,7 +259,7 @@ upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t trie
 	return (balance_pick(u->balancer, c, n, &k));
 }
 
-/* When the first of the paused ones is tried again; at least a second. */
+/* Seconds until the first of the paused backends is tried again; at least 1. */
 unsigned
 upstream_retry_after_s(const struct upstream *u)
 {

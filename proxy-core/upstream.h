@@ -22,9 +22,9 @@ struct upstream {
 	unsigned balance_factor;
 	struct members members;
 	struct list exchanges; /* all of them, for the tick */
-	struct list soon;      /* those with something to do in the next round */
+	struct list soon;      /* exchanges with work in the next round */
 	unsigned nexchanges;
-	unsigned hedge_credit; /* hundredths of second tries that its requests have earned */
+	unsigned hedge_credit; /* what its requests have earned, in hundredths of a second try */
 	struct io_op tick;
 	struct io_op round; /* a call in the next round */
 	struct list checks; /* that run; check.c */
@@ -36,9 +36,9 @@ struct upstream {
 
 /* Called by the two timers; exchange.c. */
 void exchange_tick(struct list *link, uint64_t now_ns);
-void exchange_end_drain(struct list *link); /* it must be one without a caller */
+void exchange_end_drain(struct list *link); /* it must be an exchange without a caller */
 void exchange_next_round(struct list *soon);
-/* Of each pool that is full, one exchange ends if a client without a socket waits;
+/* In each pool that is full, one exchange ends if a client without a socket waits;
  * exchange_yield.c. */
 void upstream_yield(struct upstream *, uint64_t now_ns);
 

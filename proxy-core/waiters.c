@@ -36,7 +36,7 @@ waiters_next(const struct pool *p)
 
 	if (w != NULL && p->conf.max_per_client != 0 &&
 	    fair_queue_running(&w->turn) >= p->conf.max_per_client)
-		return (NULL); /* it has the fewest of all that wait */
+		return (NULL); /* its client has the fewest sockets of all that wait */
 	return (w);
 }
 

@@ -31,7 +31,7 @@ waited_enough(const struct yield_holder *h, const struct yield_wait *w)
 	return (w->for_ns >= half);
 }
 
-/* It may go on for ever, so bytes that pass do not keep its socket from all others. */
+/* The exchange may go on for ever, so passing bytes do not keep its socket from all others. */
 static bool
 is_endless(const struct yield_holder *h, const struct yield_wait *w)
 {

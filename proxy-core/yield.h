@@ -67,7 +67,7 @@ struct yield_holder {
 };
 
 bool yield_may(const struct yield_holder *, const struct yield_wait *);
-/* Of two that may, a gives way. */
+/* If both may give way, true if a gives way first. */
 bool yield_before(const struct yield_holder *a, const struct yield_holder *b);
 
 #endif

@@ -115,7 +115,7 @@ quoted(struct text *rest, struct authorization *a)
 	return ((struct text){ start, (size_t)(to - start) });
 }
 
-/* A value never takes more bytes of the store than of the header, with its name before it. */
+/* A value never takes more bytes of the store than its name and value take in the header. */
 static struct text
 value_of(struct text *rest, struct authorization *a)
 {
@@ -154,7 +154,7 @@ place_of(struct authorization *a, struct text name)
 	return (NULL);
 }
 
-/* Another coding of the user name would be compared with the wrong bytes. */
+/* In another coding of the user name the wrong bytes would be compared. */
 static bool
 changes_user(struct text name, struct text value)
 {

@@ -238,7 +238,7 @@ walk_element(struct forwarded_walk *w, struct text member)
 		w->over = true;
 		return;
 	}
-	/* its writer is trusted, also if it hides the address */
+	/* the member that wrote it is trusted, even if it hides the address */
 	if (e.proto.p != NULL && scheme_of(e.proto) != SCHEME_UNKNOWN)
 		w->found.scheme = scheme_of(e.proto);
 	walk_node(w, e.node);

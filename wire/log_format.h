@@ -55,7 +55,7 @@ enum log_piece_kind {
 	LOG_BACKEND,  /* %{backend}x */
 	LOG_CACHE,    /* %{cache}x: hot or cold */
 	LOG_TRACE,    /* %{trace}x */
-	LOG_TARGET,   /* %{url}x: as sent; of a head without one its first line */
+	LOG_TARGET,   /* %{url}x: as sent; the first line of a malformed head */
 	LOG_STAGE,    /* %{stat-us}x ...: stage */
 };
 
@@ -73,7 +73,7 @@ struct log_format {
 	bool clock; /* a piece needs the time in parts of a second, or how long it took */
 	bool reply; /* a piece needs the head of the reply or its length */
 	bool times; /* a piece needs the stages of the request */
-	bool json;  /* LOG_FORMAT_JSON: values are in JSON, those that are absent are empty */
+	bool json;  /* LOG_FORMAT_JSON: values are in JSON, and absent values are empty */
 	struct log_piece v[LOG_PIECES_MAX];
 };
 

@@ -162,7 +162,7 @@ v2_read(struct text in, struct proxy_header *h, size_t *used, const char **why)
 
 /* ---- both */
 
-/* True while the bytes so far can begin with it. */
+/* True while the bytes so far may be the beginning of it. */
 static bool
 may_begin(struct text in, struct text with)
 {

@@ -15,22 +15,22 @@
  * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);
 
-/* What server.http-parseopts asks for beyond that. */
+/* Options of server.http-parseopts, in addition to these rules. */
 enum {
 	URLPATH_SLASHES = 1,     /* an encoded slash separates segments instead of being refused */
 	URLPATH_NO_STEPS = 2,    /* segments "." and ".." are refused instead of being removed */
-	URLPATH_NO_CONTROLS = 4, /* refuses bytes below 32 and 127, decoded, also in the query */
+	URLPATH_NO_CONTROLS = 4, /* refuses bytes below 32 and 127, decoded, in the query, too */
 	URLPATH_UTF8 = 8         /* the decoded path and query must be UTF-8 */
 };
 /* As urlpath_clean(), with such bits.  dst has space for path.n + query.n + 1 bytes. */
 int urlpath_clean_as(struct text path, struct text query, unsigned how, char *dst);
 bool urlpath_has_slashes(struct text path); /* an encoded slash */
 
-/* As urlpath_clean(), for a path that another server has accepted and looks for: an encoded slash
+/* As urlpath_clean(), for a path that another server has accepted and looks up: an encoded slash
  * separates segments, and a backslash and ';' are bytes of a name. */
 int urlpath_name(struct text path, char *dst);
 
-/* True if urlpath_clean() removes a segment "." or "..", also a decoded one. */
+/* True if urlpath_clean() removes a segment "." or "..", even an encoded one. */
 bool urlpath_has_steps(struct text path);
 
 /* Without dots and spaces at its end: some file systems know "a.php." as "a.php". */

@@ -32,7 +32,7 @@ is_hash(struct text t, size_t digits)
 	return (t.n == digits);
 }
 
-/* any: of any user.  .p NULL: not this line. */
+/* any: accepts the line of any user.  .p NULL: not this line. */
 static struct text
 secret_of(struct text line, const struct user_query *q, bool any)
 {

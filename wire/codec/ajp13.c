@@ -8,7 +8,7 @@
  * answers.  So a container that stops reading has at most one packet, and credit() is 0 until it
  * asks.
  *
- * CPING instead of a request asks whether the container lives.  CPONG ends that, without a head.
+ * CPING instead of a request asks whether the container lives.  CPONG answers it, without a head.
  */
 #include <errno.h>
 #include "wire/codec/ajp13.h"
@@ -205,7 +205,7 @@ on_chunk(struct ajp13 *a, struct text *in, struct proto_event *ev)
 			proto_bad(ev, "the lengths in SEND BODY CHUNK contradict each other");
 		return;
 	}
-	if (a->chunk == 0) { /* nothing is left, or all of a flush */
+	if (a->chunk == 0) { /* the rest of the message, or all of a flush */
 		a->left = (uint16_t)(a->left - text_take(in, a->left).n);
 		return;
 	}

@@ -123,8 +123,8 @@ put_request(struct env *e)
 	if (r->authorizer)
 		return; /* FastCGI 1.0, 6.3 */
 	put(e, TEXT("SCRIPT_NAME"), script);
-	/* Absent if it is empty, as from lighttpd: applications that look whether it is there take
-	 * the path from REQUEST_URI then. */
+	/* Absent if it is empty, as from lighttpd: applications that test whether it exists then
+	 * take the path from REQUEST_URI. */
 	if (r->path_info.n > 0) {
 		put(e, TEXT("PATH_INFO"), r->path_info);
 		e->joined.n = 0;

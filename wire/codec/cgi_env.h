@@ -15,8 +15,9 @@ typedef void cgi_put(void *arg, struct text name, struct text value);
 int cgi_env(const struct proxy_request *, cgi_put *, void *arg);
 
 /* The request as applications with routes of their own (WSGI, PSGI, Rack) expect it: they find the
- * path in PATH_INFO, after SCRIPT_NAME, which is where they are mounted.  If nothing says what is
- * the script, the whole path is in PATH_INFO: otherwise each URL would be their front page. */
+ * path in PATH_INFO, after SCRIPT_NAME, which is where they are mounted.  If no rule says which
+ * part is the script, the whole path is in PATH_INFO: otherwise each URL would be their front
+ * page. */
 struct proxy_request cgi_for_routes(const struct proxy_request *);
 
 #endif

@@ -35,7 +35,7 @@ put(struct out *o, struct text name, struct text value)
 	o->value.n = 0;
 }
 
-/* After what is written of it already. */
+/* Appends it to the value so far. */
 static void
 put_last(struct out *o, struct text name, struct text value)
 {

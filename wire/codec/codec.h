@@ -57,7 +57,7 @@ struct proto {
 	size_t (*credit)(const void *state);
 	void (*body)(void *state, struct text bytes, struct buf *out); /* bytes: not empty */
 	void (*body_end)(void *state, struct buf *out);
-	/* Removes bytes from *in up to and including the next event.  Called again, also with an
+	/* Removes bytes from *in up to and including the next event.  Called again, even with an
 	 * empty *in, until MORE, END, REFUSED or BAD. out: answers for the application.
 	 */
 	void (*reply)(void *state, struct reply_head *, struct text *in, struct buf *out,

@@ -3,7 +3,7 @@
  * The table is controls.def.  A name of the table, or of one of its families, passes in neither
  * direction.  reply_head_sort() puts the values into proxy_reply.control.
  *
- * Pure.  This layer says what a value is; server/handler/ says whether it is allowed and does it.
+ * Pure.  This layer parses a value; server/handler/ decides whether it is allowed, and acts on it.
  */
 #ifndef WIRE_CONTROL_H
 #define WIRE_CONTROL_H

@@ -40,8 +40,7 @@ struct proxy_request {
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
 	bool info_in_filename; /* SCRIPT_FILENAME keeps PATH_INFO at its end */
-	/* What is the script in the path was looked up, or a rule says it; path_info may be
-	 * empty. */
+	/* A look-up or a rule has found the script in the path; path_info may be empty. */
 	bool path_is_split;
 	/* The target after a rewrite, or with the name of an index file; .n 0: as sent. */
 	struct text redirect_uri;
@@ -91,15 +90,15 @@ struct proxy_reply {
 	/* Status 101: the protocol that the application switched to.  Bytes after the head do not
 	 * pass through the codec.  The codec refuses a 101 that the request did not allow. */
 	struct text upgrade;
-	/* End-to-end fields only; control headers are removed, also if they are not allowed. */
+	/* End-to-end fields only; control headers are removed, even if they are not allowed. */
 	const struct proxy_field *headers;
 	size_t nheaders;
 	/* Values of control headers, unchanged; the first of each; .p NULL: none. */
 	struct text control[CONTROLS];
 	/* name of a control header without a row in controls.def; .p NULL: none */
 	struct text unknown_control;
-	/* X-LIGHTTPD-* without a row: for the access log, %{X-LIGHTTPD-SID}o.  Of more than
-	 * LOG_FIELDS_MAX the first ones. */
+	/* X-LIGHTTPD-* without a row: for the access log, %{X-LIGHTTPD-SID}o.  If there are more
+	 * than LOG_FIELDS_MAX, the first ones. */
 	struct proxy_field log_fields[LOG_FIELDS_MAX];
 	size_t nlog_fields;
 };

@@ -37,7 +37,7 @@ pairs_add(struct pairs *p, struct text name, struct text value)
 static void
 pairs_put(void *arg, struct text name, struct text value)
 {
-	if (!text_eq(name, TEXT("CONTENT_LENGTH"))) /* always first, also if it is 0 */
+	if (!text_eq(name, TEXT("CONTENT_LENGTH"))) /* always first, even if it is 0 */
 		pairs_add(arg, name, value);
 }
 

@@ -64,7 +64,7 @@ weight(struct text t)
 	return (q <= 1000 ? (int)q : -1);
 }
 
-/* The weight of what follows the name; -1: malformed. */
+/* The weight after the name; -1: malformed. */
 static int
 weight_of(struct text params)
 {
@@ -76,7 +76,7 @@ weight_of(struct text params)
 	return (weight(p));
 }
 
-/* Of two members for a coding the lower weight holds. */
+/* If a coding is listed twice, the lower weight holds. */
 static void
 note(uint16_t *q, int weight)
 {
@@ -128,7 +128,8 @@ q_of(const struct accept_encoding *a, enum coding c)
 		return (a->q[c]);
 	if (a->any != ACCEPT_UNSET)
 		return (a->any);
-	return (c == CODING_IDENTITY ? 1 : 0); /* identity is taken, but any other is better */
+	/* identity is accepted, but any other coding is better */
+	return (c == CODING_IDENTITY ? 1 : 0);
 }
 
 bool

@@ -47,7 +47,7 @@ name_hops(struct fields *f)
 	}
 }
 
-/* Only what n fields need: all of it would be 3 KiB for each request and each reply. */
+/* Clears only what n fields need: all of it would be 3 KiB for each request and each reply. */
 static void
 clear(struct fields *f, size_t n)
 {

@@ -4,7 +4,7 @@
  *   HTTP/1.1 404 Not Found           the same, as the first line
  *   Location: /elsewhere             302 without a Status
  *   Content-Length: 12               removed; one number, or the reply is refused
- *   X-Sendfile: /srv/file            removed, also if it is not allowed
+ *   X-Sendfile: /srv/file            removed, even if it is not allowed
  *
  * An application is an adversary: it may spoil its own reply, never the framing of another reply.
  * So names are tokens, values have no control characters except HTAB, lines are not folded, and

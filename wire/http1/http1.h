@@ -91,8 +91,8 @@ enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
 enum parse http1_head(struct text in, size_t max_head, struct http_request *, size_t *used,
     int *status, const char **why);
 
-/* The bytes of the head, from, are at to now: the slices follow.  A parse of the copy would cost
- * six times as much. */
+/* The bytes of the head have moved from `from` to `to`: moves the slices.  Parsing the copy would
+ * cost six times as much. */
 void http1_head_moved(struct http_request *, struct text from, const char *to);
 
 /* Decodes a chunked body: call until PARSE_DONE.  Each call removes bytes from *in and sets *data

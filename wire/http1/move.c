@@ -2,7 +2,7 @@
 #include "base/must.h"
 #include "wire/http1/http1.h"
 
-/* Others point to literals, or into the request itself. */
+/* Moves a slice of the head.  Others point to literals, or into the request itself. */
 static void
 move(struct text *t, struct text from, const char *to)
 {

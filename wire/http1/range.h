@@ -25,7 +25,7 @@ struct range_set {
 	struct range_part part[RANGE_PARTS];
 };
 
-/* "bytes=SET": its set.  False: another unit, or a space beside the "=", which RFC 9110, 14.1 does
+/* "bytes=SET": its set.  False: another unit, or a space next to the "=", which RFC 9110, 14.1 does
  * not allow. */
 bool range_bytes(struct text header, struct text *set);
 /* Splits the next range off *set: "5-9", "5-" or "-9".  1: *p has it; 0: no more; -1: malformed. */

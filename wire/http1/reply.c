@@ -56,7 +56,7 @@ content_length(struct text v, struct http1_reply *r, struct seen *s)
 		r->content_length = (int64_t)n;
 }
 
-/* "bytes 0-99/1234"; of a total or a range that is a star nothing is known. */
+/* "bytes 0-99/1234".  A star for the total or the range leaves it unknown. */
 static void
 content_range(struct text v, struct http1_reply *r)
 {
@@ -74,7 +74,7 @@ content_range(struct text v, struct http1_reply *r)
 		r->first = (int64_t)n;
 }
 
-/* The length of a name is compared first: most fields cost no more. */
+/* Compares the length of a name first: most fields cost no more than that. */
 static void
 field(struct text name, struct text v, struct http1_reply *r, struct seen *s)
 {

@@ -1,4 +1,4 @@
-/* wire/http1/validate.c -- the version of a file that a client means, and the part of it. */
+/* wire/http1/validate.c -- which version of a file a client means, and which part. */
 #include "base/must.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/validate.h"
@@ -166,7 +166,7 @@ unchanged_since(struct text date, uint64_t mtime_s)
 	return (mtime_s != 0 && http_date_parse(date, &t) == 0 && mtime_s <= t);
 }
 
-/* The second since which there were no other contents.  0: the file has no date. */
+/* The second since which the file has had no other contents.  0: the file has no date. */
 static uint64_t
 surely_since(const struct validators *v)
 {
