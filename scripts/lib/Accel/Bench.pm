@@ -54,8 +54,8 @@ my %number = (
 	timeout => [1, SECONDS_MAX, 60], fetches => [1, FETCHES_MAX], seconds => [0.2, SECONDS_MAX], lookup_ms => [0, 10_000], read_ms => [0, 10_000],
 );
 
-# rounds, seconds: of each cell; dir, urls: files of the user; keep: a directory for error logs; yes: load other hosts; progress: called with
-# (cells done, cells in all, cell).
+# rounds, seconds: of each cell; dir, urls: files of the user; keep: a directory for error logs; yes: load other hosts without asking;
+# progress: called with (cells done, cells in all, cell).
 sub new ($class, %opt) {
 	my $self = bless { rounds => 2, seconds => 3, %opt, notes => [], storages => {}, left_out => {} }, $class;
 	check_number('rounds', $self->{rounds}, 1, ROUNDS_MAX);
@@ -139,8 +139,8 @@ sub measure ($self, $cell) {
 	return $result;
 }
 
-# Each file once, so that caches of the server hold what they can. The bytes are checked here: a check would cost the load
-# generator more than to receive them from memory.
+# Fetches each file once, so that caches of the server hold what they can.  The bytes are checked here: checking later would cost the load
+# generator more than receiving them from memory.
 sub _warm_up ($self, $srv, $c, $place) {
 	my $r = $self->{engine}->load(-c => 10, -n => $place->{count}, -u => $place->{list}, -d => WARM_UP_S, verify($place), $srv->url . '/');
 	die "$c->{server}: $r->{errors}{wrong} of $r->{requests} answers have wrong bytes\n" if $r->{errors}{wrong};
@@ -174,7 +174,7 @@ sub _load ($self, $c, $srv, $url, $place, $storage = undef) {
 	return $f;
 }
 
-# Out of the report of the load generator, seconds of CPU time of the server, and lanes.
+# Figures from the report of the load generator, the seconds of CPU time of the server, and lanes.
 sub figures ($report, $used, $seconds, $lanes, $disk) {
 	my %us = $report->{answered} ? %{ $report->{latency_us} // {} } : ();
 	my $ms = sub ($us) { return defined $us ? $us / 1000 : undef };
@@ -189,7 +189,7 @@ sub figures ($report, $used, $seconds, $lanes, $disk) {
 	};
 }
 
-# The server sees only when it sends that a client has left, and then writes the line of its request.
+# The server notices that a client has left only when it sends, and then writes the line of the request.
 sub await_lines ($file, $requests) {
 	my $until = time + LINES_S;
 	until (time > $until) {
@@ -210,7 +210,7 @@ sub _keep ($self, $c, $srv, $result = undef) {
 
 # ---------------------------------------------------------------- many cells
 
-# Each round measures all cells, the first of them another one each time, so that a noisy minute hits all of them.
+# Each round measures all cells and begins with another one each time, so that a noisy minute affects all of them.
 sub matrix ($self, @cells) {
 	my @rows;
 	for my $cell (map { $self->complete($_) } @cells) {
@@ -239,7 +239,7 @@ sub label ($cell) { return $cell->{label} // $cell->{server} // 'accel' }
 
 sub rotated ($by, @list) { return @list ? (@list[$by % @list .. $#list], @list[0 .. $by % @list - 1]) : () }
 
-# Medians of all figures, also of those of the disk; errors add up.
+# Medians of all figures, including those of the disk; errors add up.
 sub summed ($row) {
 	my @rounds = @{ $row->{rounds} };
 	my %m = %{ medians(@rounds) };

@@ -1,6 +1,6 @@
 package Accel::Build;
-# The version, and the directory of the programs.
-# Both stand in the Makefile. make install does not copy this file; it writes one that has the two values.
+# The version, and the directory of the programs.  Both are in the Makefile.  make install does not copy this file; it writes one with the
+# two values.
 use v5.36;
 use Cwd            qw(abs_path);
 use File::Basename qw(dirname);

@@ -50,7 +50,7 @@ sub slurp ($state, $file, $from = undef) {
 	return ($text, $real);
 }
 
-# Names that an include means, sorted; without wildcards the name itself, there or not.
+# The names that an include stands for, sorted; without wildcards the name itself, whether it exists or not.
 sub include_files ($pattern) {
 	return $pattern unless $pattern =~ /[*?\[]/;
 	return sort(bsd_glob($pattern, GLOB_QUOTE));
@@ -77,7 +77,7 @@ my %NETWORK = map { $_ => 1 } qw(nfs nfs4 cifs smb3 smbfs ceph 9p afs lustre gpf
 my %MEMORY  = map { $_ => 1 } qw(tmpfs ramfs devtmpfs rootfs);
 
 # The mount that $path lies on: { point, type, source, kind } or undef; kind is network, fuse, overlay, memory,
-# rotating, solid or local.  A path that is not there yet lies where its nearest directory does.
+# rotating, solid or local.  A path that does not exist yet has the mount of its nearest directory.
 sub mounted_on ($opt, $path) {
 	my $mounts = $opt->{mounts} //= Accel::Mounts::read_table($opt->{mountinfo} // '/proc/self/mountinfo');
 	$path = Cwd::realpath($path) // $path unless $opt->{mountinfo};
@@ -109,10 +109,10 @@ sub kind_of ($opt, $m) {
 # Kinds on which a name that is not in memory costs milliseconds.
 sub slow_kind ($kind) { return $kind =~ /^(?:network|fuse|rotating)\z/ }
 
-# The path of a file, and not of an application.
+# True for the path of a file, false for that of an application.
 sub is_page ($path) { return $path =~ m{^/.*\.(?!(?:php\d?|phtml|[fs]?cgi|p[ly]|rb|lua|jsp)\z)\w+\z} }
 
-# A page of the server below $root that takes the place of what was asked for.
+# The server sends a page below $root instead of the requested file.
 sub page_not_asked ($opt, $node, $where, $page, $root) {
 	my ($report, $m) = ($opt->{report}, mounted_on($opt, $root // '/'));
 	my $slow = $m && slow_kind($m->{kind});

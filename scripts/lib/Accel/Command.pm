@@ -47,7 +47,7 @@ sub print_table (@known) {
 	exit 0;
 }
 
-# What the POD calls the value of an option, and its first sentence.
+# The word for the value of an option in the POD, and the first sentence about it.
 sub said_of ($name) {
 	open my $fh, '<', $0 or return ('VALUE', '');
 	my $pod = join('', <$fh>) =~ s/[A-Z]<([^<>]*)>/$1/gr;
@@ -56,7 +56,7 @@ sub said_of ($name) {
 	return (defined $arg ? $arg =~ s/,\z//r : 'VALUE', ($prose // '') =~ s/\.(?:\s.*|\z)/./r);
 }
 
-# Only this needs the module, which takes half of the time to start.
+# Loads the module only for help: it takes half of the start-up time.
 sub help () {
 	require Pod::Usage;
 	return Pod::Usage::pod2usage(-verbose => 99, -sections => [qw(NAME SYNOPSIS OPTIONS KEYS)], -output => \*STDOUT, -exitval => 0);
@@ -74,7 +74,7 @@ sub complain ($text, @more) {
 	print STDERR map { printable($_) . "\n" } "$name: $text", @more;
 }
 
-# The line of progress, if there may be one.
+# Erases the progress line, if a program shows one.
 sub erase_progress () {
 	print STDERR "\r\e[K" if -t STDERR;
 }

@@ -23,8 +23,8 @@ sub connected ($address, $patience) {
 	}
 }
 
-# All bytes until $whole says so of them, the end of the connection, of patience, or $max bytes; and which it was: end, closed,
-# silent, endless.
+# Reads bytes until $whole accepts them, or until the end of the connection, of patience or of $max bytes.  Returns them and the reason:
+# end, closed, silent, endless.
 sub answer ($sock, $patience, $max, $whole) {
 	my ($bytes, $until) = ('', time + $patience);
 	my $wait = IO::Select->new($sock);

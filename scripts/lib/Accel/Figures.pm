@@ -22,7 +22,7 @@ sub spread (@figures) {
 	return $m && $m > 0 ? 50 * ($s[-1] - $s[0]) / $m : 0;
 }
 
-# One hash out of many: the median of each key that is a number.
+# Makes one hash of many: the median of each key that is a number.
 sub medians (@runs) {
 	my %key = map { $_ => 1 } map { my $r = $_; grep { !ref $r->{$_} } keys %$r } @runs;
 	my $errors = delete $key{errors};

@@ -3,10 +3,10 @@ package Accel::Lines;
 use v5.36;
 use Accel::Build ();
 
-# Asks before files are served; beside the root line.
+# The line that asks before files are served; it stands next to the root line.
 sub nginx_ask ($uri) { return "auth_request $uri;\n" }
 
-# The location that is asked, and the one that answers while the accelerator is down. $params are lines that name the file.
+# The location that is asked, and the one that answers while the accelerator is down.  $params: lines that name the file.
 sub nginx_location ($uri, $address, $params = nginx_names()) {
 	return <<~"EOT";
 		location = $uri {

@@ -1,5 +1,5 @@
 package Accel::Machine;
-# What machine this is, for reports.
+# The facts about this machine, for reports.
 #
 #     my $m = Accel::Machine::facts();    # { cpu, cores, memory_mb, kernel, system, congestion_control }; what is not known is undef
 use v5.36;

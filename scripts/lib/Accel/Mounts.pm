@@ -30,8 +30,8 @@ sub unescaped ($word) { return $word =~ s/\\([0-3][0-7]{2})/chr oct $1/ger }
 
 sub read_table ($file = '/proc/self/mountinfo') { return parse(slurp($file)) }
 
-# The mount to name a device by: of the whole file system rather than of a directory of it, then the shortest path.
-# The last mount of a path hides the others.
+# The mount to name a device by: a mount of the whole file system rather than of a directory of it; among equal ones the shortest path.  The
+# last mount of a path hides the others.
 sub by_device ($mounts) {
 	my (%at, %best);
 	$at{ $_->{point} } = $_ for @$mounts;
@@ -69,7 +69,7 @@ sub disk_name ($dev, $sys = '/sys') {
 	return $mapped ne '' ? "$name ($mapped)" : $file ne '' ? "$name ($file)" : $name;
 }
 
-# The numbers of a disk, its partitions, and what lies on those (dm, md): where its mounts are to be looked for.
+# The numbers of a disk, of its partitions, and of the devices on them (dm, md): its mounts may be on any of these.
 sub devices_on ($name, $sys = '/sys', $depth = 0) {
 	return if $depth > 8;
 	my $dir = "$sys/class/block/" . $name =~ tr{/}{!}r;

@@ -102,7 +102,7 @@ sub start ($class, $kind, %arg) {
 	return $self;
 }
 
-# One that is not started, to see its configuration.
+# A peer that is not started, to see its configuration.
 sub sample ($class, $kind, %arg) {
 	return bless { name => $kind, port => 8080, dir => '/run/' . $kind, %arg, kind => $kind, owner => $$ }, $class;
 }
@@ -134,7 +134,7 @@ sub _keep ($self, $life, $tell, @cmd) {
 	$SIG{$_} = 'DEFAULT' for qw(INT HUP CHLD);
 	$SIG{TERM} = sub { };                   # only ends the wait below
 	adopt();
-	# Others' pipes would keep others' servers alive.
+	# Pipes of other peers would keep their servers alive.
 	my %mine = map { $_ => 1 } fileno $life, fileno $tell;
 	m{(\d+)$} && $1 > 2 && !$mine{$1} && POSIX::close($1) for glob '/proc/self/fd/*';
 	my $pid = fork // return;
@@ -153,14 +153,14 @@ sub _keep ($self, $life, $tell, @cmd) {
 	_end($pid);
 }
 
-# A server that forks away belongs to the keeper all the same: Linux gives its processes to the nearest subreaper.
+# A server that forks away still belongs to the keeper: Linux gives its processes to the nearest subreaper.
 sub adopt () {
 	my %prctl = (x86_64 => 157, aarch64 => 167, riscv64 => 167, armv7l => 172, i686 => 172, ppc64le => 171, s390x => 172);
 	my $number = $prctl{ (POSIX::uname())[4] } // return;
 	syscall $number, 36, 1, 0, 0, 0;        # PR_SET_CHILD_SUBREAPER
 }
 
-# TERM for the server, then for those that outlive it, as nginx's workers do; KILL for all that is left.
+# TERM for the server, then for processes that outlive it, such as nginx's workers; KILL for all that is left.
 sub _end ($pid) {
 	kill TERM => $pid;
 	my $told;
@@ -203,12 +203,12 @@ sub _reached ($self) {
 	return IO::Socket::UNIX->new(Peer => $self->socket);
 }
 
-# Where FastCGI is spoken, as fcgi-stat-accel and accel-server write it.
+# The FastCGI address, as fcgi-stat-accel and accel-server write it.
 sub address ($self) {
 	return $self->{tcp} ? "127.0.0.1:$self->{port}" : 'unix:' . $self->socket;
 }
 
-# What it wrote: standard output and error, and its error log.
+# All that it wrote: standard output and error, and its error log.
 sub said ($self) {
 	my $text = '';
 	for my $file ("$self->{dir}/out", "$self->{dir}/error.log") {
@@ -256,9 +256,9 @@ sub cpu ($self) {
 	return $seconds;
 }
 
-# CPU seconds of a process, also those of its threads that ended; 0 when it has ended itself. Each process
-# has a clock that counts nanoseconds (clock_getcpuclockid(3) makes its number in this way);
-# /proc/PID/stat counts hundredths of a second, which is all that some runs on a slow disk take.
+# CPU seconds of a process, including its threads that have ended; 0 if the process has ended. Each process has a clock that counts
+# nanoseconds (clock_getcpuclockid(3) makes its number in this way); /proc/PID/stat counts hundredths of a second, which is all that some
+# runs on a slow disk take.
 sub process_cpu ($pid) {
 	my $seconds = clock_gettime(2 - 8 * ($pid + 1));
 	return $seconds > 0 ? $seconds : 0;

@@ -79,7 +79,7 @@ sub snapshot ($self) {
 	return parsed(Time::HiRes::time(), \%text, $self->places);
 }
 
-# The same of saved texts. $places: { vda => '/' }.
+# The same for saved texts.  $places: { vda => '/' }.
 sub parsed ($time, $text, $places = {}) {
 	return { time => $time, disks => parse_diskstats($text->{diskstats}), places => $places,
 		%{ parse_stat($text->{stat}) }, %{ parse_vmstat($text->{vmstat}) } };

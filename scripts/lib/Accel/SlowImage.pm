@@ -58,7 +58,7 @@ sub private_mounts (@args) {
 	$private ||= Accel::Namespace::own_mounts();
 }
 
-# (1) or (0, reason). Tries it: where a loop device may not be configured, its node is often there all the same.
+# (1) or (0, reason).  Tries it: the node of a loop device may exist although the device may not be configured.
 my %usable;
 sub usable ($class, $type) {
 	$usable{$type} //= [$class->_try($type)];
@@ -117,7 +117,7 @@ sub _mount ($type, $file, $mnt, $options) {
 	return;                         # the mount holds the device now
 }
 
-# An open loop device. It detaches itself when it is closed and not mounted, also if we are killed in between.
+# An open loop device.  It detaches itself when it is closed and not mounted, even if this process is killed in between.
 sub _attach ($file, $flags) {
 	open my $image, $flags & READ_ONLY ? '<' : '+<', $file or die "$file: $!\n";
 	open my $control, '+<', '/dev/loop-control' or die "/dev/loop-control: $!\n";
@@ -137,7 +137,7 @@ sub _attach ($file, $flags) {
 	die "no free loop device\n";
 }
 
-# Without direct I/O the loop device reads one block after the other, and the page cache of the image is between.
+# Fails without direct I/O: the loop device would read one block after the other, through the page cache of the image.
 sub _check_direct ($device) {
 	my $is = slurp('/sys/block/' . basename($device) . '/loop/dio');
 	die "$device: no direct I/O\n" unless $is =~ /^1/;
@@ -173,7 +173,7 @@ sub forget ($self) {
 	return $self->_mount_image;
 }
 
-# Without what the mount has cost.
+# The counts without those of the mount itself.
 sub _since ($self, $now) {
 	my $before = $self->{before} // {};
 	return { %$now, map { $_ => $now->{$_} - $before->{$_} } grep { defined $before->{$_} } qw(lookups getattrs opens reads) };

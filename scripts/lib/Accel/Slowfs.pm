@@ -39,7 +39,7 @@ use Accel::Util qw(program);
 
 sub binary () { return program('slowfs') }
 
-# (1) or (0, reason). Tries a mount: /dev/fuse may be there and the mount refused all the same.
+# (1) or (0, reason).  Tries a mount: it may be refused although /dev/fuse exists.
 my @usable;
 sub usable ($class) {
 	@usable = $class->_try unless @usable;
@@ -84,14 +84,14 @@ sub start ($class, %arg) {
 	return $self;
 }
 
-# The kernel's number of this mount, read where it asks nothing of the mount.
+# The kernel's number of this mount, read from a place that does not ask the mount.
 sub _minor ($self) {
 	open my $fh, '<', '/proc/self/mountinfo' or die "/proc/self/mountinfo: $!";
 	my @mine = grep { $_->[4] eq "$self->{mnt}" } map { [split ' '] } <$fh>;
 	return @mine ? (split /:/, $mine[-1][2])[1] : '';
 }
 
-# What it printed until it matches, ends, or time is over.
+# Reads its output until it matches, ends, or time is over.
 sub _read_until ($self, $re, $deadline) {
 	my $said = '';
 	while ($said !~ $re and (my $left = $deadline - time) > 0) {
@@ -176,7 +176,7 @@ sub _reap ($self, $pid, $seconds) {
 	return 0;
 }
 
-# Of a slowfs that had to be killed: first the kernel ends what still waits for an answer.
+# For a slowfs that had to be killed: first the kernel ends all requests that still wait for an answer.
 sub _unmount ($self) {
 	if (open my $abort, '>', "/sys/fs/fuse/connections/$self->{minor}/abort") {
 		print $abort "1\n";

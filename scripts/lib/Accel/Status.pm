@@ -55,7 +55,7 @@ sub new ($class, $text, %opt) {
 
 sub where ($self) { return $self->{text} }
 
-# Is it on this machine, as far as the last connection shows?
+# True if it is on this machine, as far as the last connection shows.
 sub is_local ($self) { return $self->{local} }
 
 # A status in the common form (Accel::Status::Form), or dies: "what is wrong\n".
@@ -71,7 +71,7 @@ sub ask ($self) {
 	return without_this($form, "$at->{path}?$QUERY");
 }
 
-# The request for the status is none that the user looks for.
+# Leaves out the request for the status: the user does not look for it.
 sub without_this ($form, $url) {
 	my $rows = $form->{running}{rows};
 	my @others = grep { $_->{url} ne $url } @$rows;

@@ -39,7 +39,7 @@ sub find_program ($name) {
 	return $path;
 }
 
-# Below the ports that the kernel gives to clients, or one of them takes it before the server does.
+# A port below those that the kernel gives to clients: otherwise a client may take it before the server does.
 sub free_port () {
 	require IO::Socket::INET;
 	for (1 .. 100) {
@@ -52,7 +52,7 @@ sub free_port () {
 # Characters that control a terminal, break lines, are not seen or turn the direction of writing.
 our $UNPRINTABLE = qr/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/;
 
-# Text of strangers for a terminal: no control character, nothing that turns the direction of writing, and not endless.
+# Foreign text for a terminal: no control character, nothing that changes the direction of writing, and of bounded length.
 sub printable ($text) {
 	$text = substr($text, 0, MAX_SHOWN) . '...' if length $text > MAX_SHOWN;
 	return escaped($text);

@@ -22,13 +22,13 @@ sub draw ($dir, $name, $report, @groups) {
 		my $json = "$dir/$base.json";
 		Accel::Bench::Run::write_json($json, { %$report, title => "$report->{title}: $groups[$i]{title}", rows => [points($groups[$i], @rows)] });
 		my @draw = (program('accel-graph'), '--sweep', $json, '--output', $dir, '--name', $base);
-		# Its table is ours in other words.
+		# The table of accel-bench as input of accel-graph.
 		push @failed, "accel-graph --sweep $json: exit status " . ($? >> 8) if system('sh', '-c', 'exec "$@" >/dev/null', 'sh', @draw) != 0;
 	}
 	return @failed;
 }
 
-# The cells as accel-graph shall tell them apart.
+# The cells with the names by which accel-graph distinguishes them.
 sub points ($group, @rows) {
 	my ($axis) = grep { varies($_, @rows) } @NUMBERS;
 	return map { { label => $_->{label}, median => $_->{median}, spread_percent => $_->{spread_percent} } } @rows unless defined $axis;

@@ -27,9 +27,9 @@ use Accel::Util qw(program);
 
 my %size = ('1k' => 1024, '10k' => 10_240, '100k' => 102_400, '10m' => 10_485_760);
 
-# A run during which others used more than this many percent of a core is repeated; at most this often.
+# If others use more than this many percent of a core during a run, the run is repeated, at most this often.
 my ($quiet, $tries) = (15, 3);
-# Seconds that the connections of a crowd need until all have asked.
+# Seconds until each connection of a crowd has asked.
 my $settle = 0.5;
 
 sub new ($class, %opt) {
@@ -128,14 +128,14 @@ sub files ($self) {
 	return $root;
 }
 
-# accel-server with each of its file backends. What this build or this kernel has not is noted.
+# accel-server with each of its file backends.  Backends that this build or this kernel lacks are noted.
 sub backends ($self) {
 	my ($known, $missing) = Accel::Backends::list();
 	$self->note("$_->[0] left out: $_->[1]") for grep { $self->asked($_->[0]) } @$missing;
 	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
 }
 
-# The backend that the aims are about: adaptive, or the first of those there are.
+# The backend that the aims are about: adaptive, or the first available one.
 sub ours ($self, @names) {
 	my ($known) = Accel::Backends::list();
 	my ($ours) = sort { ($b eq 'adaptive') <=> ($a eq 'adaptive') }
@@ -143,13 +143,13 @@ sub ours ($self, @names) {
 	return $ours;
 }
 
-# Whether --server names it, or nothing.
+# True if --server names it or is not given.
 sub asked ($self, $name) {
 	my $names = $self->opt('server');
 	return !$names || grep { $_ eq $name } @$names;
 }
 
-# Those that are installed, built, and asked for.
+# The kinds that are installed, built, and asked for.
 sub wanted ($self, @kinds) {
 	my @want;
 	for my $k (grep { $self->asked($_->{name}) } @kinds) {
@@ -164,7 +164,7 @@ sub wanted ($self, @kinds) {
 	return @want;
 }
 
-# The accel-server of another build, as --beside names it.
+# The accel-server of another build, as given to --beside.
 sub other_build ($self) {
 	my $dir = $self->opt('beside') // return;
 	return { kind => 'accel', name => 'beside', program => "$dir/bin/accel-server" };
@@ -177,7 +177,7 @@ sub server ($self, $k, $root) {
 # The option that puts an Accel::Peer or a Test::Site where servers run.
 sub cpu_of_servers ($self) { return $self->{pinned} ? (cpu => 1) : () }
 
-# Words before a command that is to run where servers do.
+# Words before a command that is to run on the core of the servers.
 sub on_server_core ($self) { return $self->{pinned} ? qw(taskset -c 1) : () }
 
 # ------------------------------------------------------------- load
@@ -189,7 +189,7 @@ sub begin ($self, @cmd) {
 	return { fh => $fh, pid => $pid };
 }
 
-# Waits for its end.  Returns the output that was not read before.
+# Waits for the end of the program.  Returns the output that was not read before.
 sub end ($self, $program) {
 	my $text = do { local $/; readline $program->{fh} } // '';
 	close $program->{fh};
@@ -211,8 +211,8 @@ sub load ($self, @args) {
 	return $self->load_end($self->load_begin(@args));
 }
 
-# A run of opt(seconds) on a hot path. What others do on this machine in the meantime spoils a run: it
-# is repeated, and the quietest counts. With a crowd: beside that load, which is not part of the figures but of the CPU.
+# Runs opt(seconds) on a hot path.  A run that other programs disturb is repeated, and the quietest one counts.  crowd: runs at the same
+# time as that load, whose figures do not count, but whose CPU time does.
 sub measure ($self, $srv, $path, $load, $crowd = undef) {
 	return $self->quietest(sub { $self->_measure_once($srv, $path, $load, $crowd) });
 }
@@ -242,8 +242,8 @@ sub _measure_once ($self, $srv, $path, $load, $crowd = undef) {
 		map { $_ => $r->{latency_us}{$_} } qw(p50 p99 p999 max) };
 }
 
-# Percent of a core that others use: between begin and end, all that was used but not by us, our children that
-# have ended, and what the servers used in the meantime.
+# Percent of a core that others use: all that was used between begin and end, without our own, that of our children that have ended, and
+# that of the servers.
 sub others_begin ($self) { return { all => _machine_cpu(), own => own_cpu(), at => time } }
 
 sub others_end ($self, $begin, $used) {
@@ -251,7 +251,7 @@ sub others_end ($self, $begin, $used) {
 	return $others > 0 ? 100 * $others / (time - $begin->{at}) : 0;
 }
 
-# Seconds of CPU that anyone used, and that the host took away; all cores.
+# Seconds of CPU that were used, or that the host took away; all cores.
 sub _machine_cpu () {
 	open my $fh, '<', '/proc/stat' or return 0;
 	my (undef, $user, $nice, $system, undef, undef, $irq, $softirq, $steal) = split ' ', <$fh>;
@@ -270,7 +270,7 @@ sub undisturbed ($self, @runs) {
 	return @undisturbed ? @undisturbed : @runs;
 }
 
-# Medians over the undisturbed runs, as long as there is one; errors add up.
+# Medians over the undisturbed runs if there are any, otherwise over all; errors add up.
 sub summary ($self, @runs) {
 	@runs = $self->undisturbed(@runs);
 	return { %{ medians(@runs) }, runs => scalar @runs, spread => spread(map { $_->{rps} } @runs) };
@@ -278,8 +278,8 @@ sub summary ($self, @runs) {
 
 # ------------------------------------------------------------- figures
 
-# Prints whether a figure is where it should be, and keeps it for the JSON: what it is, "<=" or ">=", the
-# mark, and the summaries that it comes from.
+# Prints whether a figure reaches its aim, and keeps it for the JSON: what it is, "<=" or ">=", the mark, and the summaries that it comes
+# from.
 sub aim ($self, $what, $is, $op, $mark, @from) {
 	my $met = $op eq '<=' ? $is <= $mark : $is >= $mark;
 	my $remark = (grep { $self->disturbed($_) } @from) ? ', but others disturbed the runs' : '';

@@ -38,10 +38,10 @@ use Accel::Util qw(program put slurp);
 
 my %names = (small => [6400, '100k'], large => [64, '10m']);
 my $apart = 64;                 # in the list, names of the same directory: never asked for together
-# Look-ups and reads of up to 128 KiB for a file. Two small files share a directory. A large one is alone in its
-# directory for as long as it is asked for. On ext4 a name is read, too: the inode and the block of a directory, the
-# inode of a file. Of xfs it is the least: 32 inodes are one read, and small directories are in their inodes. A cache of
-# nginx with levels=1:2 has 4096 directories: 2000 objects are in three quarters as many.
+# Look-ups and reads of up to 128 KiB for a file. Two small files share a directory. While a large one is asked for, no other file of its
+# directory is.  On ext4 a name costs reads, too: the inode and the block of a directory, the inode of a file.  For xfs this is the minimum:
+# 32 inodes are one read, and small directories are in their inodes.  A cache of nginx with levels=1:2 has 4096 directories; 2000 objects
+# use about 1500 of them.
 my %of_storage = (
 	slowfs => { small => [1.5, 1], large => [2, 80], cached => [1.7, 1], 'cached-files' => [1.7, 1] },
 	ext4 => { small => [0, 3], large => [0, 83], cached => [0, 3.6] },
@@ -50,7 +50,7 @@ my %of_storage = (
 my $storage = 'slowfs';         # one rig in a process
 my $patience = 1.5;             # a server that needs longer than the disk itself by this is cut off
 
-# Dies with the reason when there is no slow disk. Option: lists, an array of those that are needed; otherwise both.
+# Dies with the reason when there is no slow disk.  Option lists: an array of the lists that are needed; default: both.
 sub new ($class, $bench, %opt) {
 	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk' }, $class;
 	$storage = $bench->opt('storage') // 'slowfs';
@@ -68,7 +68,7 @@ sub add_names ($self, $kind, $n, $size) { $self->{names}{$kind} = [$n, $size] }
 # The kind of slow disk of this rig.
 sub storage ($rig = undef) { return $storage }
 
-# The kinds of slow disk, and as Accel::Slowfs->usable whether there can be one.
+# The kinds of slow disk, and (like Accel::Slowfs->usable) whether they can be made.
 sub storages () { return ('slowfs', Accel::SlowImage::types()) }
 
 sub usable ($which) {
@@ -114,7 +114,7 @@ sub _fill ($self, $dir, $put) {
 # What a server serves.
 sub root ($self) { return $self->{root} }
 
-# The files of the slow disk where they are fast, and where it is mounted.
+# The directory of the slow disk's files on the fast disk, and where the slow disk is mounted.
 sub disk ($self) { return $self->{disk} }
 sub mount_point ($self) { return $self->{mount} }
 
@@ -142,8 +142,8 @@ sub mount_disk ($self, $disk) {
 	    : Accel::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
 }
 
-# Calls $code->($server) with a fresh server on a fresh disk; returns the hash that it returns, and adds
-# what others used in percent of a core.
+# Calls $code->($server) with a fresh server on a fresh disk.  Returns the hash that $code returns, with the CPU that others used, in
+# percent of a core.
 sub with_server ($self, $kind, $disk, $code) {
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
@@ -155,8 +155,8 @@ sub with_server ($self, $kind, $disk, $code) {
 	return $result;
 }
 
-# MB/s, requests/s, latencies in us, and us of CPU per request (of accel_cpu those of the accelerator in front), for this many
-# cold files, of 100 kB unless list is "large". What the disk was asked for comes as look-ups, opens and reads for each file.
+# MB/s, requests/s, latencies in us, and us of CPU per request (accel_cpu: of the accelerator in front), for this many cold files, of 100 kB
+# unless list is "large".  Requests to the disk are look-ups, opens and reads per file.
 sub fetch_each_once ($self, $kind, $disk, %arg) {
 	my $list = $arg{list} // 'small';
 	return $self->with_server($kind, $disk, sub ($srv) {
@@ -173,13 +173,13 @@ sub fetch_each_once ($self, $kind, $disk, %arg) {
 	});
 }
 
-# What the disk was asked since then.
+# Requests to the disk since then.
 sub _asked ($self, $before, $each) {
 	my $now = $self->{bench}{disk}->state;
 	return map { $_ => $each->($now->{$_} - $before->{$_}) } qw(lookups opens reads);
 }
 
-# MB/s, files/s and us of CPU per file of 64 threads that just open and read (t/bench/plain.c): what the disk can do.
+# MB/s, files/s and us of CPU per file of 64 threads that only open and read (t/bench/plain.c): what the disk can do.
 sub plain ($self, $disk, $files, $kind = undef) {
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
@@ -194,7 +194,7 @@ sub plain ($self, $disk, $files, $kind = undef) {
 	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us}, %asked };
 }
 
-# What costs time, for a title.
+# The times of the disk, for a title.
 sub price ($disk) {
 	my ($lookup, $open, $read) = map { $disk->{$_} // 0 } qw(lookup_ms open_ms read_ms);
 	return "$read ms for each request of $storage" if $storage ne 'slowfs';
@@ -202,14 +202,14 @@ sub price ($disk) {
 	return "look-up $lookup ms, open $open ms, $read ms for each 128 KiB";
 }
 
-# All spindles busy all the time.
+# Seconds if all spindles are busy all the time.
 sub ideal_seconds ($disk, $files, $kind = undef) {
 	my ($lookups, $reads) = @{ $of_storage{$storage}{ $kind // 'small' } };
 	return $files * ($lookups * ($disk->{lookup_ms} // 0) + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
-# This many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
-# ones enough for 16 clients.
+# As many files as keep the disk busy for about this time: at most as many as there are names, small ones in whole directories, large ones
+# at least enough for 16 clients.
 sub files_for ($disk, $seconds, $kind = undef) {
 	my ($least, $most) = ($kind // 'small') eq 'small' ? (2 * $apart, $names{small}[0]) : (16, $names{large}[0]);
 	my $n = $least * int($seconds / ideal_seconds($disk, $least, $kind) + 0.5);

@@ -65,7 +65,7 @@ sub report ($name, $scenario, $bench, $started, $groups, $rows) {
 
 sub write_json ($file, $report) { put($file, JSON::PP->new->ascii->canonical->pretty->encode($report)) }
 
-# A line that is written over, on a terminal.
+# A progress line on a terminal, which the next one overwrites.
 sub progress ($done, $all, $cell) {
 	my $what = $cell ? Accel::Bench::label($cell) : '';
 	printf STDERR "\r\e[K%s", $cell ? sprintf '%d of %d  %.60s', $done + 1, $all, Accel::Bench::Table::clean($what) : '';

@@ -14,10 +14,10 @@ use Accel::Bench::Servers ();
 my $SLOW = 'slowfs:2';
 my %PEER = (nginx => 'nginx', 'nginx:aio' => 'nginx aio threads', 'nginx:directio' => 'nginx directio', lighttpd => 'lighttpd sendfile',
 	'lighttpd:writev' => 'lighttpd writev', apache => 'Apache event', h2o => 'h2o');
-# Rows of 2007 first, in its order.
+# The rows of 2007 first, in their order.
 my @OURS = qw(writev linux-sendfile posix-aio gthread-aio linux-aio-sendfile gthread-sendfile io-uring adaptive);
 
-# Our backends and today's peers, each with these settings. Backends that this kernel has not are noted by the matrix.
+# Our backends and today's peers, each with these settings.  The matrix notes backends that this kernel lacks.
 sub everyone (%cell) {
 	return [(map { { %cell, server => "accel:$_", label => $_ } } @OURS),
 		map { { %cell, server => $_, label => $PEER{$_} } } Accel::Bench::Servers::peers()];

@@ -31,7 +31,7 @@ sub peers () { return @PEERS }
 
 sub ours () { return map { "accel:$_" } @{ (Accel::Backends::list())[0] } }
 
-# Words of the start of an Accel::Peer, or { url => ... }; dies with the reason.
+# The arguments to start an Accel::Peer, or { url => ... }; dies with the reason.
 sub parse ($name) {
 	return { %{ $peer{$name} }, name => $name } if $peer{$name};
 	return { kind => 'accel', name => $name, backend => 'adaptive' } if $name eq 'accel';
@@ -61,7 +61,7 @@ sub missing ($name, $accel = 'none') {
 	return $why;
 }
 
-# What it says of itself, or undef.
+# The version that it prints, or undef.
 sub version ($kind) {
 	my %ask = (accel => [program('accel-server'), '-V'], nginx => ['nginx', '-v'], lighttpd => ['lighttpd', '-v'], apache => ['apache2', '-v'],
 		h2o => ['h2o', '-v']);

@@ -6,7 +6,7 @@ package Accel::Bench::Table;
 use v5.36;
 use List::Util qw(max sum);
 
-# Header, decimals, and the figure, unless it has the same name in the medians.
+# Header, decimals, and the name of the figure if it differs in the medians.
 my %column = (
 	mb_per_s => ['MByte/s', 2], requests_per_s => ['req/s', 2], p50_ms => ['p50 ms', 1], p90_ms => ['p90 ms', 1], p99_ms => ['p99 ms', 1], max_ms => ['max ms', 0],
 	first_byte_p50_ms => ['first ms', 2], first_byte_max_ms => ['first max ms', 0], connect_p50_ms => ['connect ms', 2], cpu_us => ['CPU us/rq', 0], server_cpu_percent => ['CPU %', 0], seconds => ['seconds', 1],
@@ -36,7 +36,7 @@ sub label ($row) { return clean($row->{label} // $row->{server}) }
 # Names that users chose, on a terminal.
 sub clean ($text) { return $text =~ s/[^\x20-\x7e]/?/gr }
 
-# Today's columns (errors if there are any), the spread, then those that 2007 has. Rows of 2007 that nobody measured today come last.
+# Today's columns (errors if there are any), the spread, then the columns of 2007.  Rows of 2007 without a measurement of today come last.
 sub text ($first, $keys, $then, @rows) {
 	$keys = [grep { my $k = $_; $k ne 'errors' || grep { value($k, $_->{median}) } @rows } @$keys];
 	my %today = map { label($_) => $_ } @rows;

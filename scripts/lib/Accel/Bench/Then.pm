@@ -61,7 +61,7 @@ my %table = (
 		['aio 1m, 1', 107.50, 67], ['aio 1m, 2', 92.74, 70], ['aio 1m, 5', 72.84, 70], ['aio 1m, 10', 32.87, 90]) },
 );
 
-# Nothing for a table that 2007 has not.
+# undef for a table that 2007 did not have.
 sub table ($name) { return $table{$name} }
 sub names ()      { return sort keys %table }
 

@@ -22,7 +22,7 @@ sub is_on ($node) { return lc arg($node) eq 'on' }
 # All nodes below, sections and what is in them.
 sub below ($node) { return map { ($_, $_->{kids} ? below($_) : ()) } @{ $node->{kids} // [] } }
 
-# What the main server says and every virtual host inherits.
+# The directives of the main server, which every virtual host inherits.
 sub main_nodes ($tree) {
 	return @{ $tree->{main} //= [map { $_->{name} eq 'virtualhost' ? () : ($_, $_->{kids} ? below($_) : ()) } @{ $tree->{kids} }] };
 }
@@ -50,19 +50,19 @@ sub check ($opt, $file) {
 		$opt->{report}->root($_, where($server)) for @dirs;
 		check_accel($opt, $tree, $server, $dir, $root // $server);
 		Accel::Check::ApachePlaces::note($opt, $tree, $server, @dirs);
-		# What "ProxyPass /hot/ !" takes out is in memory, or is not a file.
+		# A path that "ProxyPass /hot/ !" exempts is in memory, or is not a file.
 		my $proxied = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
 		check_directory($opt, $tree, $server, $_, $proxied) for @dirs, sections_in($tree, $server, @dirs);
 	}
 }
 
-# What is served: the root and the targets of Alias.
+# The directories that are served: the root and the targets of Alias.
 sub directories ($tree, $server, $root) {
 	my %seen;
 	return grep { m{^/} && !$seen{$_}++ } $root, map { arg($_, 1) =~ s{(?<=.)/+\z}{}r } kids($tree, 'alias'), $server == $tree ? () : kids($server, 'alias');
 }
 
-# Directories below these for which there is a section of their own.
+# Directories below these that have a section of their own.
 sub sections_in ($tree, $server, @dirs) {
 	my %seen = map { $_ => 1 } @dirs;
 	return grep { my $d = $_; !$seen{$d}++ && grep { within($d, $_) } @dirs } map { arg($_) =~ s{(?<=.)/+\z}{}r }
@@ -180,7 +180,7 @@ sub check_sendfile ($opt, $tree, $server, $dir, $pass) {
 
 # ---------------------------------------------------------------- what to add
 
-# LoadModule for what is not loaded; a virtual host cannot hold it.
+# LoadModule lines for the modules that are not loaded; a virtual host cannot have them.
 sub missing ($opt, $tree, $server, @names) {
 	my ($any) = grep { arg($_, 1) =~ m{/[^/]+\.so\z} } kids($tree, 'loadmodule');
 	my $dir = $any ? arg($any, 1) =~ s{/[^/]+\z}{}r : '/usr/lib/apache2/modules';
@@ -230,8 +230,8 @@ sub covers ($section, $dir) {
 
 sub depth ($section) { return length(arg($section) =~ s{(?<=.)/+\z}{}r) }
 
-# What holds for a directory, in the order in which it is merged: outer before inner, patterns after plain names.  Without
-# a directory, what holds for a proxied request: it has none.
+# The directives for a directory, in the order in which they are merged: outer before inner, patterns after plain names.  Without a
+# directory: those for a proxied request, which has none.
 sub for_directory ($tree, $server, $dir, @names) { return map { kids($_, @names) } sections_for($tree, $server, $dir) }
 
 sub sections_for ($tree, $server, $dir) {
@@ -277,7 +277,7 @@ sub check_override ($report, $tree, $server, $dir, $place) {
 	return;
 }
 
-# The names that hold after all Options lines, and what should stand in the last of them.
+# The names that are in force after all Options lines, and what the last of them should be.
 sub check_options ($opt, $place, @nodes) {
 	my %on = (followsymlinks => 1);
 	for my $node (@nodes) {

@@ -1,8 +1,8 @@
 package Accel::Check::ApacheFile;
 # Apache's language into a tree of nodes, see Accel/Check.pm.  Names are in small letters; { said } is as written.
 #
-# <IfModule>, <IfDefine> and <IfFile> are decided here, in the order of the file, as the server does; what is inside
-# counts as if it stood outside.
+# <IfModule>, <IfDefine> and <IfFile> are decided here, in the order of the file, as the server does; their contents count as if they were
+# outside.
 use v5.36;
 
 use File::Basename qw(dirname);
@@ -140,7 +140,7 @@ sub include ($state, $block, $node, $pattern, $optional) {
 	}
 }
 
-# A directory stands for all files in it.
+# A directory means all files in it.
 sub below ($state, $dir, $node, $depth) {
 	unreadable(@$node{qw(file line)}, "'$dir' is too deep") if $depth > 20;
 	opendir my $dh, $dir or unreadable(@$node{qw(file line)}, "cannot read '$dir': $!");

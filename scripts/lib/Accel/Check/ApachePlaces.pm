@@ -25,7 +25,7 @@ sub note ($opt, $tree, $server, @dirs) {
 	return;
 }
 
-# Apache asks no authorizer for the page that it sends instead of what was asked for.
+# Apache asks no authorizer for the page that it sends instead of the requested file.
 sub pages ($opt, $tree, $server, $root, $dirs) {
 	my @sections = map { Accel::Check::Apache::sections_for($tree, $server, $_) } @$dirs;
 	my %seen;
@@ -35,7 +35,7 @@ sub pages ($opt, $tree, $server, $root, $dirs) {
 	}
 }
 
-# A handler of its own answers without files.
+# True unless a handler of its own answers without files.
 sub serves ($part) { return !grep { lc arg($_) ne 'none' && arg($_) !~ /^proxy:/ } kids($part, 'sethandler') }
 
 sub levels ($tree, $server) { return $server == $tree ? $tree : ($tree, $server) }
@@ -48,7 +48,7 @@ sub address_of ($url) {
 
 # ---------------------------------------------------------------- ProxyPass
 
-# Directives inside <Location> take their path from there.
+# The path of a directive inside <Location> is that of the section.
 sub path_of ($pass) { return $pass->{parent}{name} =~ /^location/ ? arg($pass->{parent}) : arg($pass) }
 
 sub proxied ($opt, $tree, $server, $dir, @passes) {
@@ -98,7 +98,7 @@ sub place ($opt, $tree, $server, $where, $dir, @sections) {
 	return $report->place($where, 'asked', $check, as => 'authorizer', root => $dir, pass => $define, address => [address_of(arg($define, 2))]);
 }
 
-# It is asked, but not here.
+# The accelerator is asked, but not for this place.
 sub elsewhere ($report, $tree, $server, $where, $at) {
 	my ($asked) = grep { $_->{name} eq 'authnzfcgicheckauthnprovider' && lc arg($_) ne 'none' } map { Accel::Check::Apache::below($_) } levels($tree, $server);
 	return unless $asked;

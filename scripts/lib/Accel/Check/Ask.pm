@@ -1,5 +1,5 @@
 package Accel::Check::Ask;
-# Asks at an address of a configuration: is it fcgi-stat-accel that answers there, and with which --mode and --root?
+# Asks at an address of a configuration whether fcgi-stat-accel answers there, and with which --mode and --root.
 #
 # The question is a FastCGI request with the SCRIPT_NAME "stat-accel:about" (fcgi-stat-accel/about.h).  Root asks as the user
 # of the web server, because that user has to be able to connect.  A child does this, so the rights of this process stay.

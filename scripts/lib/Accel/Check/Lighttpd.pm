@@ -14,7 +14,7 @@ use Accel::Lines               ();
 *value = \&Accel::Check::LighttpdFile::value;
 *written = \&Accel::Check::LighttpdFile::written;
 
-# Debian's: types, and a second address to listen on.
+# Debian's own includes: types, and a second address to listen on.
 my $HARMLESS = qr{^/usr/share/lighttpd/(?:create-mime(?:\.assign|\.conf)|use-ipv6)\.pl\b};
 
 sub check ($opt, $file) {
@@ -52,7 +52,7 @@ sub root_of ($opt, $scope) {
 
 # ---------------------------------------------------------------- fastcgi.server
 
-# The hosts of a fastcgi.server: { key, line, conf } with conf a hash; what is not a list of lists is left alone.
+# The hosts of a fastcgi.server: { key, line, conf }, conf is a hash.  Items that are not a list of lists are ignored.
 sub hosts ($list) {
 	my @all;
 	for my $entry (ref $list ? @$list : ()) {
@@ -82,7 +82,7 @@ sub accels ($opt, $scope) {
 	return grep { is_accel($opt, $_) } hosts($node->{value});
 }
 
-# Everything below "/" goes to another server: no files here.
+# True if everything below "/" goes to another server, so no files are served here.
 sub only_proxies ($scope) {
 	my $list = value($scope, 'proxy.server');
 	return ref $list && grep { ($_->[0] // '') =~ m{^/?\z} } @$list;
@@ -171,7 +171,7 @@ sub address_of ($conf) {
 	return $port eq '' ? () : $host eq '' ? "127.0.0.1:$port" : "$host:$port";
 }
 
-# $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.
+# True for $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all URLs but some.
 sub exempts ($opt, $scope) {
 	return 1 if remembers($opt, $scope);
 	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && grep { own($_, 'fastcgi.server') && accels($opt, $_) } scopes($_) } @{ $scope->{kids} };
@@ -179,7 +179,7 @@ sub exempts ($opt, $scope) {
 	return !!$most;
 }
 
-# mod_magnet sets a header for the names it does not know as warm, and a condition on it leads to the accelerator.
+# True if mod_magnet sets a header for names that it does not know as warm, and a condition on that header leads to the accelerator.
 sub remembers ($opt, $scope) {
 	my $script = setting($scope, 'magnet.attract-raw-url-to') or return 0;
 	my ($asks) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$REQUEST_HEADER\[/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
@@ -192,7 +192,7 @@ sub add_accel ($opt, $scope, $node, $fcgi) {
 	my $ours = ['/', [[undef, [@socket, [mode => 'authorizer'], ['check-local' => 'disable']]]]];
 	my $list = [$ours, grep { ($_->[0] // '') ne '/' } $fcgi ? @{ ref $fcgi->{value} ? $fcgi->{value} : [] } : ()];
 	my $root = root_of($opt, $scope) // '';
-	# The lines of the README, unless another socket was named, or there is a list to add to.
+	# The lines of the README, unless the user named another socket, or there is a list to add to.
 	my $readme = !$fcgi && !$opt->{socket_given} && $root =~ m{^/[\w./-]+\z};
 	my $text = $readme ? Accel::Lines::lighttpd_server($root) : 'fastcgi.server = ' . written($list) . "\n";
 	my $why = 'stat() and open() of a file that is not in memory stop the server and all its clients '
@@ -204,7 +204,7 @@ sub add_accel ($opt, $scope, $node, $fcgi) {
 		$fcgi || has_module($scope, 'mod_fastcgi') ? () : module_line($scope));
 }
 
-# One setting after the other; the text to write is the whole assignment with all of it corrected.
+# Checks one setting after the other; the text to write is the whole assignment with all settings corrected.
 sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 	my @todo;
 	for my $host (@$hosts) {
@@ -241,7 +241,7 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 	}
 }
 
-# What a docroot would hide: the names that are found in another way in these scopes.
+# What docroot would hide: names that these scopes find in another way.
 sub other_root ($docroot, @scopes) {
 	return unless length $docroot;
 	for my $scope (@scopes) {

@@ -118,7 +118,7 @@ sub statement ($in, $block, $depth) {
 	return;
 }
 
-# $FIELD["name"] OP "value", as it is written.
+# $FIELD["name"] OP "value", as written.
 sub condition ($in, $field) {
 	my $name = '';
 	if (next_is($in, '[')) {
@@ -143,7 +143,7 @@ sub block ($in, $outer, $cond, $line, $depth) {
 	$node->{close} = $close if defined $cond;
 }
 
-# A program is not run: what it would print is not seen, and that is said.
+# Does not run a program: its output is not seen, and a note says so.
 sub included ($in, $block, $how, $line) {
 	my $name = expression($in, $block, 0);
 	my $state = $in->{state};
@@ -207,7 +207,7 @@ sub bounded ($in, $line, $value) {
 
 # ---------------------------------------------------------------- for the checks
 
-# The assignment that holds in a block: the last one in it, else that of the block around.
+# The assignment that holds in a block: the last one in it, otherwise that of the block around it.
 sub setting ($block, $key) {
 	for (; $block; $block = $block->{parent}) {
 		my $found = $block->{last}{$key};
@@ -221,7 +221,7 @@ sub value ($block, $key) {
 	return $found ? $found->{value} : undef;
 }
 
-# A value as it would be written.
+# A value as a user would write it.
 sub written ($value, $indent = '') {
 	return '"' . $value =~ s/"/\\"/gr . '"' unless ref $value;
 	return '( )' unless @$value;

@@ -2,8 +2,8 @@ package Accel::Check::Nginx;
 # What in an nginx configuration still makes a worker wait for a disk.
 #
 # The order of a request, as strace shows it: set, rewrite and "if (-f ...)" | allow, auth_basic, auth_request |
-# try_files | index, gzip_static, the file itself.  So all that stands right of auth_request finds a warm name, and
-# "if (-f ...)" does not.  A subrequest skips the middle step.
+# try_files | index, gzip_static, the file itself.  So every step right of auth_request finds a warm name, and "if (-f ...)" does not.  A
+# subrequest skips the middle step.
 use v5.36;
 
 use Accel::Check            qw(within mounted_on slow_kind);
@@ -77,7 +77,7 @@ sub check_reads ($report, $block) {
 	}
 }
 
-# Names beside the one that was asked for.
+# Checks names that nginx opens besides the requested one.
 sub check_names ($report, $block) {
 	if (my $d = effective($block, 'autoindex')) {
 		$report->finding('autoindex', 'blocks', $d, where($block),
@@ -111,7 +111,7 @@ sub check_names ($report, $block) {
 		. 'fcgi-stat-accel with --index=' . join(',', @names)) if @names;
 }
 
-# What depends on where the files lie.
+# Checks what depends on the mount of the files.
 sub check_mount ($opt, $block) {
 	my $report = $opt->{report};
 	my $root = root_of($block) or return;
@@ -135,12 +135,12 @@ sub check_mount ($opt, $block) {
 	return if !$disk || $disk->{point} ne $mount->{point};
 	my $why = "a line is written for every request, in the event loop, to the same $mount->{type} as the files";
 	my $line = join(' ', 'access_log', $name, @rest ? @rest : 'combined', 'buffer=64k', 'flush=5s') . ";\n";
-	# A local disk takes the line into memory first.
+	# The kernel writes to a local disk later, so the line waits only for memory.
 	if ($kind eq 'rotating') { $report->note('access-log', $log, where($block), "$why: buffer=64k flush=5s writes less often") }
 	else { $report->finding('access-log', 'blocks', $log, where($block), $why, { replace => $log, in => 'instead of this line', text => $line }) }
 }
 
-# A page of error_page is a file like others; with "internal" and without auth_request nothing makes it warm.
+# A page of error_page is a file like others; with "internal" and without auth_request it is never made warm.
 sub check_error_pages ($opt, $server) {
 	for my $loc (grep { own($_, 'internal') && serves($_) && ($_->{args}[0] // '') eq '=' } locations($server)) {
 		my $uri = $loc->{args}[1] // next;

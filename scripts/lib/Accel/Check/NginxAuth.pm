@@ -44,7 +44,7 @@ sub check_server ($opt, $server, $blocks) {
 	}
 }
 
-# Names that nginx makes itself: does the place where each ends ask for that name?
+# Names that nginx itself makes: checks whether the place where each one ends asks for that name.
 sub check_ways ($report, $server) {
 	for my $way (Accel::Check::NginxWays::ways($server)) {
 		my ($from, $block) = @$way{qw(from block)};
@@ -65,7 +65,7 @@ sub check_ways ($report, $server) {
 	}
 }
 
-# auth_request where no file is served: "return" answers before it, a proxy after it.
+# auth_request has no effect where no file is served: "return" answers before it, a proxy after it.
 sub check_idle ($report, $server, $loc) {
 	my $auth = effective($loc, 'auth_request') or return;
 	my $target = find_location($server, $auth->{args}[0] // '');
@@ -83,14 +83,14 @@ sub check_idle ($report, $server, $loc) {
 	return;
 }
 
-# "off" in a location is meant for its files; what it says for a whole server or more is seldom meant.
+# "off" in a location is meant for its files; for a whole server or more it is seldom meant.
 sub exempt ($report, $block, $auth) {
 	$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, which is right for files that are always in memory'
 		. ($auth->{parent} == $block ? '' : "; it inherits this from $auth->{parent}{name}" . join '', map { " $_" } @{ $auth->{parent}{args} }));
 	$report->place(where($block), 'exempt', $auth);
 }
 
-# Where a fastcgi_pass leads: paths of unix sockets, HOST:PORT; empty when only a request tells.
+# The addresses of a fastcgi_pass: paths of unix sockets, HOST:PORT; empty when they depend on the request.
 sub addresses ($server, $pass) {
 	my $to = $pass->{args}[0] // '';
 	my $http = around($server, 'http') // $server->{parent};
@@ -140,7 +140,7 @@ sub check_target ($opt, $server, $auth, $target) {
 	return;
 }
 
-# Which file is the accelerator told of?  Returns the state of the place.
+# Which file name does the accelerator get?  Returns the state of the place.
 sub check_path ($report, $server, $block, $target, $auth) {
 	my $params = params($target);
 	my ($name) = grep { $params->{$_} } qw(WARM_PATH SCRIPT_FILENAME);    # the order of fcgi-stat-accel
@@ -167,7 +167,7 @@ sub check_path ($report, $server, $block, $target, $auth) {
 	return check_name($report, $server, $block, $auth, $param // $target);
 }
 
-# A played request: does the accelerator get the name that nginx opens?
+# Plays a request: does the accelerator get the name that nginx opens?
 sub check_name ($report, $server, $block, $auth, $at) {
 	my $r = Accel::Check::NginxName::request($server, $block, $auth->{args}[0]);
 	my ($told, $opened) = @$r{qw(told opened)};
@@ -182,22 +182,22 @@ sub check_name ($report, $server, $block, $auth, $at) {
 	return 'cold';
 }
 
-# Is the name of a file here another one than the root of the server and the URI?
+# True if the name of a file here is not the root of the server followed by the URI.
 sub needs_set ($server, $block) {
 	my ($mine, $theirs) = map { effective($_, 'root', 'alias') } $block, $server;
 	return ($mine // 0) != ($theirs // 0) || !!($mine && $mine->{name} eq 'alias');
 }
 
-# Does the accelerator get root and URI from this location?
+# True if the accelerator gets root and URI from this location.
 sub joins ($target) { my $params = params($target); return $params->{DOCUMENT_ROOT} && $params->{REQUEST_URI} }
 
-# The name of the variable that the location that is asked passes on, if it is one.
+# The name of the variable that the asked location passes on, if it is a variable.
 sub told_variable ($target) {
 	my ($value) = @{ params($target)->{WARM_PATH} // [''] };
 	return $value =~ /\A\$\{?(\w+)\}?\z/ ? $1 : undef;
 }
 
-# Lines that tell another name, in both locations.
+# Lines that pass on another name, in both locations.
 sub told_by_set ($block, $target) {
 	my $var = $target ? told_variable($target) : undef;
 	return ({ after => $block, in => "in this $block->{name}" , text => Accel::Lines::nginx_set($var // 'warm_path') },
@@ -216,7 +216,7 @@ sub name_snippets ($server, $block, $target) {
 
 sub set_of ($block, $var) { return (grep { ($_->{args}[0] // '') eq "\$$var" } kids($block, 'set'))[0] }
 
-# The server block is played once more for the subrequest, whose $uri is that of auth_request.
+# Plays the server block once more for the subrequest, whose $uri is that of auth_request.
 sub check_server_set ($report, $server, $block, $var) {
 	my $set = set_of($server, $var) or return 0;
 	return 0 unless ($set->{args}[1] // '') =~ /\$\{?(?:uri|document_uri|request_filename|fastcgi_script_name)\b/;
@@ -284,7 +284,7 @@ sub add_auth ($opt, $server, $block) {
 		warm_location($opt, $server, undef));
 }
 
-# The location to ask, unless the server has one that will do.
+# The location to ask, unless the server has a suitable one.
 sub warm_location ($opt, $server, $auth) {
 	my $uri = $auth ? $auth->{args}[0] : '/stat-accel';
 	my $there = find_location($server, $uri);

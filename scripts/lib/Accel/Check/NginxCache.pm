@@ -1,8 +1,8 @@
 package Accel::Check::NginxCache;
 # Files of proxy_cache and its relatives: which --nginx-cache they need, and whether the accelerator gets the key that nginx uses.
 #
-# nginx evaluates the key after auth_request, in the main request. "set" evaluates it before, in the same request. In the
-# location that is asked $uri and $args are those of the subrequest, and $proxy_host is empty in both.
+# nginx evaluates the key after auth_request, in the main request. "set" evaluates it earlier, in the same request.  In the asked location
+# $uri and $args are those of the subrequest; $proxy_host is empty in "set" and there.
 use v5.36;
 
 use Accel::Check qw(mounted_on slow_kind);
@@ -86,7 +86,7 @@ sub check_cache ($opt, $cache, $all, @users) {
 
 sub asks ($user) { return value($user->{loc}, 'auth_request', 'off') ne 'off' }
 
-# Does the accelerator get this key, and the name of this cache?
+# Checks whether the accelerator gets this key, and the name of this cache.
 sub check_key ($opt, $cache, $all, $user) {
 	my ($report, $loc) = ($opt->{report}, $user->{loc});
 	my $target = find_location($user->{server}, value($loc, 'auth_request')) or return;

@@ -5,7 +5,7 @@ use v5.36;
 use File::Basename qw(dirname);
 use Accel::Check   qw(slurp unreadable include_files check_words);
 
-# What is inside these is data, not directives; it can be long.
+# The contents of these blocks are data, not directives, and can be long.
 my %DATA = map { $_ => 1 } qw(map geo types split_clients charset_map);
 
 sub read_tree ($state, $file) {
@@ -70,7 +70,7 @@ sub add ($parent, $file, $line, $name, @args) {
 	return $node;
 }
 
-# Names are relative to the directory of the main file, not of the one that includes.
+# Names are relative to the directory of the main file, not of the including one.
 sub include ($state, $block, $node) {
 	my $pattern = $node->{args}[0] // return;
 	return if $DATA{ $block->{name} };

@@ -22,7 +22,7 @@ sub location_name ($loc) {
 	return $name =~ /^(=|~\*?|\^~)(.+)\z/s ? ($1, $2) : ('', $name);
 }
 
-# A request that this block answers.
+# A sample request that this block answers.
 sub sample ($block) {
 	return '/' . SAMPLE if $block->{name} eq 'server';
 	my ($op, $name) = location_name($block);
@@ -66,14 +66,14 @@ sub expand ($env, $text) {
 	return $text =~ s/\$(?:\{(\w+)\}|(\w+))/variable($env, $1 \/\/ $2)/ger;
 }
 
-# Names that some "set" of this server makes.
+# Variables that some "set" of this server makes.
 sub assigned ($node) {
 	return map { $_->{name} eq 'set' && ($_->{args}[0] // '') =~ /^\$(\w+)/ ? $1 : $_->{kids} ? assigned($_) : () } @{ $node->{kids} };
 }
 
 # ---------------------------------------------------------------- set and rewrite
 
-# What stands in this block, in order.  True: another location has to be found for the new URI.
+# Plays the directives of this block, in order.  True: a new location has to be found for the new URI.
 sub play ($env, $block) {
 	my $again = 0;
 	for my $d (@{ $block->{kids} }) {
@@ -114,7 +114,7 @@ sub route ($env, $server, $block = undef) {
 	return $env->{block};
 }
 
-# Does a rewrite of this location lead every request to another one?
+# True if a rewrite of this location leads every request to another one.
 sub moves_on ($server, $block) {
 	return 0 if $block->{name} ne 'location' || is_regex($block);
 	my $env = { uri => sample($block), asked => sample($block), assigned => {}, set => {}, block => $block };

@@ -10,7 +10,7 @@ use v5.36;
 use Accel::Check::NginxName ();
 use Accel::Check::NginxTree qw(kids effective locations serves find_location is_ours);
 
-# What the client sent, when a way has led to another name: of this name there is no file.
+# Stands for the name that the client sent, when nginx has replaced it: there is no such file.
 use constant SENT => '/sent-by-the-client/' . Accel::Check::NginxName::SAMPLE;
 
 # All ways of a server that end where files are served: { from (the directive), block, uri, asked, begun }.
@@ -25,7 +25,7 @@ sub ways ($server) {
 	return grep { serves($_->{block}) && ($_->{block} != $server || effective($server, 'root')) } @found;
 }
 
-# rewrite, also below "if"; not what leads to another server, and not "break", which stays where it is.
+# rewrite directives, also those below "if"; not those that lead to another server, and not "break", which stays in the location.
 sub rewrites ($block) {
 	return grep { @{ $_->{args} } >= 2 && $_->{args}[1] !~ m{^(?:https?://|\$scheme)} && ($_->{args}[2] // '') !~ /^(?:redirect|permanent|break)\z/ }
 		map { $_->{name} eq 'rewrite' ? $_ : $_->{name} eq 'if' && $_->{kids} ? kids($_, 'rewrite') : () } @{ $block->{kids} };
@@ -45,7 +45,7 @@ sub to_uri ($server, $from, $uri) {
 	return { from => $from, block => find_location($server, $uri) // $server, uri => $uri, asked => SENT, begun => $from->{name} eq 'rewrite' };
 }
 
-# A name in the middle of try_files is opened without a new question, and is the same for every request.
+# A name in the middle of try_files is opened without another question, and is the same for every request.
 sub constant_tries ($block) {
 	my @found;
 	for my $try (kids($block, 'try_files')) {

@@ -47,7 +47,7 @@ sub check_address ($opt, $address, @places) {
 	}
 }
 
-# The server starts it: is there a program?
+# The server starts the program: is it there?
 sub starts ($report, $at, @places) {
 	$_->{state} = 'unknown' for @places;
 	for my $program (grep { defined && !-x } map { (split ' ', $_->{starts})[0] } @places) {
@@ -89,7 +89,7 @@ sub of_distribution ($report, $place, $node) {
 	$report->note('distribution', $node, $place->{where}, "files below $place->{root} are opened cold, which is right for files that are always in memory");
 }
 
-# A cold place is a finding, whatever the reason.
+# If no finding explains why a place is cold, it gets the finding not-asked.
 sub unexplained ($report) {
 	return if @{ $report->{findings} };
 	for my $place (grep { $_->{state} eq 'cold' } $report->served) {

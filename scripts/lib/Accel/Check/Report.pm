@@ -78,14 +78,14 @@ sub note ($self, $id, $node, $where, $why) {
 	push @{ $self->{notes} }, $self->{by_note}{$key} = { id => $id, file => $node->{file}, line => $node->{line}, where => [$where], why => $why };
 }
 
-# Answers with files; see Accel/Check/Reached.pm.
+# Notes a place that answers with files; see Accel/Check/Reached.pm.
 sub place ($self, $where, $state, $node, %more) {
 	push @{ $self->{places} }, { where => $where, state => $state, node => $node, %more };
 }
 
 sub served ($self) { return @{ $self->{places} } }
 
-# Are the files accelerated?  yes, no, partly; unknown; nothing, when no place serves files.
+# Whether the files are accelerated: yes, no, partly, unknown; nothing: no place serves files.
 sub accelerated ($self) {
 	my %n;
 	$n{ $_->{state} }++ for $self->served;
@@ -100,7 +100,7 @@ sub status ($self) {
 	return $self->accelerated =~ /^(?:yes|partly)\z/ ? 0 : 2;
 }
 
-# Files are served from here.
+# Notes that files are served from here.
 sub root ($self, $dir, $where) {
 	return unless defined $dir;
 	$dir =~ s{(?<=.)/+\z}{};
@@ -119,7 +119,7 @@ sub mounts ($self) {
 sub sorted ($self) {
 	my $nr = 0;
 	my %order = map { $_ => $nr++ } @{ $self->{opt}{state}{files} // [] };
-	# What two findings ask for is asked for once.
+	# If two findings ask for the same text, it is printed once.
 	my @all = sort { $order{ $a->{file} } <=> $order{ $b->{file} } || $a->{line} <=> $b->{line} || $RANK{ $a->{severity} } <=> $RANK{ $b->{severity} } }
 		@{ $self->{findings} };
 	my %seen;
@@ -138,14 +138,14 @@ sub json ($self, $server, $file) {
 		notes => $self->{notes}, mounts => [$self->mounts], accelerated => $self->accelerated, status => $self->status,
 		places => [map { { where => $_->{where}, state => $_->{state}, address => $_->{address} // [] } } $self->served], asked => $self->{asked} // [],
 	});
-	# The configuration was read as bytes: where they are UTF-8 they stay, else each is taken for a Latin-1 letter.
+	# The configuration was read as bytes.  UTF-8 stays; in other text each byte becomes a Latin-1 letter.
 	utf8::encode($text) unless utf8::decode(my $copy = $text);
 	return $text;
 }
 
 # ---------------------------------------------------------------- for people
 
-# A name must not move the cursor: no control characters, those of two bytes neither.
+# A name must not move the cursor: no control characters, not even those of two bytes.
 sub clean ($text) { return $text =~ s/[^\x20-\x7e\x80-\xff]|\xc2[\x80-\x9f]/?/gr }
 
 sub wrapped ($indent, $text) {
@@ -157,7 +157,7 @@ sub wrapped ($indent, $text) {
 	return join '', @out, "$indent$line\n";
 }
 
-# A word of a configuration keeps its small letter.
+# A word of a configuration keeps its small letter at the start.
 sub sentence ($why) { return ($why =~ /^[a-z]+(?:[,:]? |\z)/ ? ucfirst $why : $why) . '.' }
 
 sub places ($list) {

@@ -87,8 +87,8 @@ sub reason ($model, $stage) {
 	return threads($model, $stage);
 }
 
-# Is the disk the limit?  The sentence, or undef.  What the lines show counts more than how busy the kernel calls the disk: a solid
-# one does many things at a time, and is "100 % busy" with one.
+# A sentence if the disk is the limit, or undef.  The lines count more than the busy time of the kernel: a solid-state disk does many things
+# at a time, but is "100 % busy" with one.
 sub disk_limit ($model) {
 	my $found = Accel::Graph::Saturation::of($model);
 	my $limit = $found->{limit} // '';
@@ -100,7 +100,7 @@ sub disk_limit ($model) {
 	return undef;
 }
 
-# What to set.  More threads are advised only where they are known to bring more.
+# What to set.  More threads are advised only if the log shows that they help.
 sub threads ($model, $stage) {
 	my $set = setting($model, $stage);
 	return $set unless $stage =~ /-queue\z/ && $OF_DISK{$stage} && !Accel::Graph::Saturation::of($model)->{limit} && !$model->{lanes};
@@ -117,7 +117,8 @@ sub setting ($model, $stage) {
 }
 
 # The sentence, or undef.  Two things must be seen: the server reads files again that it had served, and the kernel says that it dropped
-# them (refaults), which it does not with enough memory.  Files that are cold because they are new, or forgotten by the server, are not enough.
+# them (refaults), which happens only when memory is short.  Files that are cold because they are new, or forgotten by the server, are not
+# enough.
 sub memory_short ($model) {
 	my $m    = $model->{memory} // return undef;
 	my $cold = $model->{cold} || $model->{requests};

@@ -32,7 +32,7 @@ sub ascii ($chart, $columns, $rows = ROWS) {
 	return join '', map { substr($_ =~ s/\s+\z//r, 0, $columns) . "\n" } @lines;
 }
 
-# Terminals of every encoding show these.
+# Characters that terminals of every encoding show.
 sub _plain ($text) {
 	$text =~ s/µ/u/g;
 	$text =~ s/…/.../g;
@@ -118,7 +118,7 @@ sub _put_cells ($data, $canvas, $column, $row) {
 	}
 }
 
-# Points of a line in the columns between two of its points.
+# Fills the columns between two points of a line.
 sub _between ($points, $column, $steps, $x, $wide) {
 	my @all = $points->[0];
 	for my $i (1 .. $#$points) {
@@ -134,7 +134,7 @@ sub _between ($points, $column, $steps, $x, $wide) {
 	return @all;
 }
 
-# A bar is two lines: its parts as runs of their letters, and the words beside and on it.
+# A bar is two lines: its parts as runs of their letters, and the words next to it and on it.
 sub _bars ($panel, $letter, $columns, $margin) {
 	my $wide = $columns - $margin - 2;
 	my $at   = sub ($v) { int(position($panel->{x}, $v) * $wide + 0.5) };

@@ -28,7 +28,7 @@ sub count_text ($n) {
 	return $text;
 }
 
-# Positions 1, 2 or 5 times a power of ten apart, about $want of them.
+# Positions whose distance is 1, 2 or 5 times a power of ten, about $want of them.
 sub _steps ($max, $want) {
 	my $raw  = $max / $want;
 	my $ten  = 10**floor(log($raw) / log 10);
@@ -85,13 +85,13 @@ sub tail_axis ($label, $requests) {
 	return { label => $label, min => 1, max => $max, log => 1, ticks => [ grep { $_->[0] <= $max * 1.0001 } @nines ], minor => [] };
 }
 
-# The words of a label: the longest of its texts that its room takes, which is a part of the plot that is $letters wide.
+# The longest text of a label that fits its room; the room is a part of the plot, which is $letters wide.
 sub fitting ($label, $letters) {
 	return $label->{text} unless $label->{texts};
 	return (grep { length() + 0.5 <= $label->{room} * $letters } @{ $label->{texts} })[0];
 }
 
-# Where a value stands on its axis, 0 to 1; what lies outside stands at the edge.
+# Position of a value on its axis, 0 to 1; values outside are at the edge.
 sub position ($axis, $value) {
 	my ($min, $max) = @$axis{qw(min max)};
 	if ($axis->{log}) {

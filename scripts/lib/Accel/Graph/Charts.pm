@@ -30,7 +30,7 @@ use Accel::Graph::Charts::Sweep   qw(sweep_chart load_chart);
 
 our @EXPORT_OK = qw(charts chart_names);
 
-# name => how to make it from the facts and the model; nothing if the model has no data for it.  In this order they are shown.
+# name => how to make it from the facts and the model; it returns nothing if the model has no data for it.  Charts are shown in this order.
 my @CHARTS = (
 	[stages            => sub ($f, $m) { $m->{data} ? stacked_chart($f) : () }],
 	['read-queue-wait' => sub ($f, $m) { $m->{data} ? stage_chart($f, 'read-queue-wait', 'read-queue', $m->{accel} ? 'stat-queue' : ()) : () }],

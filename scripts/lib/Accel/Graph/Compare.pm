@@ -1,5 +1,5 @@
 package Accel::Graph::Compare;
-# Two logs: what was, what is, and the ratio.
+# Two logs: before, after, and the ratio.
 use v5.36;
 
 use Accel::Graph::Model qw(@SHOWN);
@@ -67,7 +67,7 @@ sub sentence ($model) {
 	    (map { Accel::Graph::Text::brief($_->{stages}{$most}{$class}{mean}) } $before, $model), saturated($before, $model);
 }
 
-# More jobs at a time, and no more requests for it.
+# True if more jobs at a time brought no more requests.
 sub saturated ($before, $model) {
 	my $found = Accel::Graph::Saturation::between($before, $model);
 	return '' unless ($found->{limit} // '') eq 'disk';

@@ -56,7 +56,7 @@ sub exchanged ($log) {
 	return "$now[0] $now[1]" ne $log->{id};
 }
 
-# A regular file, or nothing.  A pipe may be under the name of a log by now; its open would wait for a writer.
+# Opens a regular file, or returns nothing.  A pipe may have the name of a log by now, and opening it would wait for a writer.
 sub open_log ($file) {
 	sysopen my $fh, $file, O_RDONLY | O_NONBLOCK | O_NOCTTY or return;
 	return -f $fh ? $fh : undef;

@@ -69,7 +69,7 @@ sub frame () {
 		'heat(level) = ' . join(' : ', map({ "level < $_ + 0.5 ? " . hex(substr $HEAT[$_], 1) } 0 .. $#HEAT - 1), hex substr $HEAT[-1], 1));
 }
 
-# One numbered line style for each name in use: a colour is changed in one place.
+# One numbered line style for each name in use, so that a colour is changed in one place.
 sub style_lines ($charts, $gp) {
 	my %number;
 	for my $as (map { $_->{as} } map { @{ $_->{series} } } map { @{ $_->{panels} } } @$charts) {
@@ -220,7 +220,7 @@ sub plot_of ($series, $style, $x, $y) {
 	return ("using 1:2:3 with filledcurves $style dashtype solid fillstyle solid", "with boxes $style dashtype solid fillstyle solid") if $kind eq 'area';
 	return ("using ((\$2+\$3)/2):1:2:3:(\$1-0.36):(\$1+0.36) with boxxyerror $style dashtype solid fillstyle solid border linecolor '#ffffff'",
 		"with boxes $style dashtype solid fillstyle solid") if $kind eq 'bars';
-	# a little larger, or the page shows between neighbours
+	# a little larger; otherwise the page shows between neighbours
 	return ('using (($1+$2)/2):(($3+$4)/2):1:($2+0.05*($2-$1)):3:($4*1.01):(heat($5)) with boxxyerror fillcolor rgb variable',
 		'with boxes') if $kind eq 'cells';
 	die "no such style of a series: $kind";

@@ -28,7 +28,7 @@ my @FIGURES = qw(mb_per_s requests_per_s p50_ms p90_ms p99_ms max_ms first_byte_
 
 sub number ($value) { return defined $value && !ref $value && $value =~ $NUMBER ? 0 + $value : undef }
 
-# Text as bytes, as all names in a model.
+# Text as bytes, like all names in a model.
 sub word ($value) {
 	return undef unless defined $value && !ref $value && length $value <= MAX_WORD;
 	my $bytes = "$value";
@@ -162,8 +162,8 @@ sub axis (@cells) {
 	return defined $x && $n{$x} > 1 ? $x : undef;
 }
 
-# The keys that tell series apart, as few as do.  What follows from others says nothing new, as the backend of a server with its
-# name; so does a label that repeats the value on the axis.  Without an axis a label says all if it is another one for each cell.
+# The keys that distinguish series, as few as possible.  A key that follows from others adds nothing, as the backend of a server with its
+# name; nor does a label that repeats the value on the axis.  Without an axis, a label that differs in each cell is enough.
 sub differing ($x, @cells) {
 	return 'label' if !defined $x && groups(undef, ['label'], @cells) == @cells;
 	my @keys;
@@ -183,7 +183,7 @@ sub groups ($x, $keys, @cells) {
 	return scalar keys %seen;
 }
 
-# How people say it; what has no words here is a value that speaks for itself.
+# Words that people use; a value without words here is shown as it is.
 my %WORDS = (
 	stat_threads => '%s threads that open files', read_threads => '%s threads that read', accel_threads => '%s threads of fcgi-stat-accel',
 	concurrency => '%s clients', workers => '%s workers', noatime => 'noatime %s', accel => 'fcgi-stat-accel by %s',

@@ -1,8 +1,8 @@
 package Accel::Graph::Labels;
 # Places the name of each line on the line itself, where it covers no other line and no other name.
 #
-# Lines are entered into a grid of the plot; a name is a box of cells around a point of its line.  Of all points, the one whose
-# box has the fewest cells of others is taken, and of several the one next to where names are wanted.
+# Lines are entered into a grid of the plot; a name is a box of cells around a point of its line.  Of all points, the one whose box has the
+# fewest cells of others is taken; if several are equal, the one nearest to the wanted place.
 use v5.36;
 
 use Exporter   qw(import);
@@ -69,7 +69,7 @@ sub box ($at, $half) {
 	return map { my $column = $_ * 1000; map { $column + $_ } @rows } int($left * CELLS) .. int $right * CELLS;
 }
 
-# How much of other lines and names is in these cells.
+# The number of these cells that other lines and names take.
 sub covered ($taken, $line, @cells) {
 	my $sum = 0;
 	for my $owners (grep { defined } @$taken{@cells}) {

@@ -11,7 +11,7 @@ package Accel::Graph::Limit;
 #
 # CLASS is all (default), cold or hot; STAGE is a stage, `other` or `total` (default); OPERATOR is > >= < or <=.
 # `ratio` compares with the log of --before. Nothing is evaluated as code. `parse` and `broken` fail as
-# Accel::Command does: 64 means that a limit is not understood, 65 that no request was there to judge by.
+# Accel::Command does: 64 means that a limit is not understood, 65 that there was no request to judge.
 use v5.36;
 
 use Accel::Command qw(fail usage EX_DATAERR);

@@ -1,5 +1,5 @@
 package Accel::Graph::Memory;
-# What a log says about memory: the lines ev=memory and ev=counters, and the files that requests were for.
+# The lines of a log about memory, ev=memory and ev=counters, and the files of its requests.
 use v5.36;
 
 use Digest::MD5 qw(md5);
@@ -20,7 +20,7 @@ sub new ($class) { return bless { files => {}, mask => 0, samples => [], every =
 
 # ---------------------------------------------------------------- lines
 
-# A line that is not about timing.
+# Takes a line that is not about timing.
 sub other_line ($self, $line) {
 	if (my ($time, $rest) = $line =~ m/\Ats=($TIME) level=info ev=(?:accel\.)?(?:memory|counters)( .*)/s) {
 		$self->sample($time, $rest =~ m/ ([a-z_]{1,20})=([0-9]{1,18})(?= |\z)/g);
@@ -29,7 +29,7 @@ sub other_line ($self, $line) {
 	}
 }
 
-# Counts grow until the server is started again.
+# Takes a sample of counts, which grow until the server is started again.
 sub sample ($self, $time, %field) {
 	my %kept = map { $_ => 0 + $field{$_} } grep { $KEPT{$_} } keys %field;
 	return unless %kept;
@@ -41,7 +41,7 @@ sub sample ($self, $time, %field) {
 	$self->{every} *= 2;
 }
 
-# A timing line and its row.  The file is known by the end of the line, from its path on.
+# Takes a timing line and its row.  The file is the end of the line, from the path on.
 sub timing_line ($self, $line, $row) {
 	my $at = index $line, ' path="';
 	$at = index $line, ',"path":"' if $at < 0;
@@ -64,7 +64,7 @@ sub halve ($self) {
 
 # ---------------------------------------------------------------- answers
 
-# How much a count grew from the first sample on; a single sample has it since the start of the server.
+# How much a count grew from the first sample on.  If there is a single sample, it is the count since the start of the server.
 sub growth ($samples, $name) {
 	my @values = map { $_->{$name} // () } @$samples;
 	return undef unless @values;
@@ -87,7 +87,7 @@ sub facts ($self, $first) {
 	return \%facts;
 }
 
-# What happened between two lines, for each second of that time; but a line that comes late is about the last look only.
+# The difference of two lines, for each second between them.  A line that comes late is about the last look only.
 sub over_time ($samples, $first) {
 	my @out;
 	for my $i (1 .. $#$samples) {

@@ -137,14 +137,14 @@ sub of_log ($class, $stats, %arg) {
 	return $self;
 }
 
-# No log, only what other programs measured.
+# A model without a log: only what other programs measured.
 sub of_nothing ($class, %arg) { return bless { name => $arg{name}, files => [], requests => 0, stages => {} }, $class }
 
 # The line of a stage, or nothing if no request of that class has it.
 sub at ($self, $stage, $class) { return $self->{stages}{$stage} && $self->{stages}{$stage}{$class} }
 
-# Which requests advice and charts are about: the cold ones, since hot ones cost nothing whatever is set; but all of them if
-# some lines do not tell, or a handful of cold ones would stand for the rest.
+# The class of requests that advice and charts are about: cold ones, because hot ones cost little with any setting.  If some lines do not
+# tell the class, or if only few are cold, it is all requests.
 sub class ($self) {
 	my $cold = $self->{cold} // 0;
 	return $cold && $cold + ($self->{hot} // 0) == $self->{requests} ? 'cold' : 'all';

@@ -62,7 +62,7 @@ sub check_inputs ($opt, @logs) {
 	}
 }
 
-# Names of files: no slash, and no line break that ends a quoted string in the script of gnuplot.
+# Checks a name of files: no slash, and no line break, which would end a quoted string in the script of gnuplot.
 sub set_name ($opt, $first, @) {
 	if (defined $opt->{name}) {
 		usage('--name is a name, not a path; --output says where') if $opt->{name} =~ m{/};

@@ -27,7 +27,7 @@ my %PLACE   = map { ("$LOGGED[$_]-us" => US + $_) } 0 .. $#LOGGED;
 my $N    = qr{[0-9]{1,9}};           # far from absurd
 my $TIME = qr{[1-9][0-9]{0,9}(?:\.[0-9]{1,9})?};
 
-# The lines of this project as base/timing.c writes them, nearly all there are.  Captures are the row.
+# Lines of this project as base/timing.c writes them, which are nearly all lines.  The captures are the row.
 my $OURS = do {
 	my $stages = join ' ', map { "$_-us=($N)" } @LOGGED;
 	qr{\A(network_\w+)\.c\.\d+: \(trace\) write-start: ($TIME) read-queue-wait: [0-9]{1,7} ms read-time: [0-9]{1,7} ms write-time: [0-9]{1,7} ms id=\S+ status=[0-9]+ bytes=([0-9]{1,15}) hot=([01]) $stages( cut=1)?(?= |\z)};
@@ -139,7 +139,7 @@ sub new ($class, %arg) {
 		warn => $arg{warn} // sub ($text) { warn "$text\n" } }, $class;
 }
 
-# A log that is about to be fed.
+# The state of a log that will be fed.
 sub begin ($self, $label) { return { label => $label, nr => 0, rest => '', skipping => 0 } }
 
 # Takes any piece of a log; a line may be cut anywhere.

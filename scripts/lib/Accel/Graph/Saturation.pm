@@ -82,7 +82,7 @@ sub part ($seconds, @bins) {
 
 # ---------------------------------------------------------------- lanes
 
-# Lanes of seconds in which the server worked: an idle second before the load says nothing about the disk.
+# Lanes of seconds in which the server worked: idle seconds before the load say nothing about the disk.
 sub busy_lanes ($model) {
 	my @lanes = @{ $model->{lanes} // [] };
 	my $over  = $model->{over_time} // return @lanes;
@@ -91,7 +91,7 @@ sub busy_lanes ($model) {
 	return @busy ? @busy : @lanes;
 }
 
-# A lane tells of the second before it.
+# The requests of the second before a lane: a lane is about the second before it.
 sub requests_in ($over, $from, $to) {
 	my $width = $over->{width};
 	return sum0(map { $_->{requests} * max(0, min($to, $_->{at} + $width) - max($from, $_->{at})) / $width } @{ $over->{bins} }) / ($to - $from);

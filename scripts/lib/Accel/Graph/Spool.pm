@@ -1,5 +1,5 @@
 package Accel::Graph::Spool;
-# The data file: a line for each request, sorted by start.  sort(1) does it, whose memory does not grow with the log.
+# The data file: a line for each request, sorted by start.  sort(1) sorts it, because its memory does not grow with the log.
 use v5.36;
 
 use Accel::Command qw(fail EX_UNAVAILABLE EX_CANTCREAT);

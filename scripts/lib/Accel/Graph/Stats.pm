@@ -30,8 +30,8 @@ sub new ($class, %arg) {
 		bins => {}, width => FIRST_WIDTH, backends => {}, cut => 0, first => undef, last => undef }, $class;
 }
 
-# Takes a row of Accel::Graph::Read.  Its places are written as numbers here, since this runs for each line.
-# The hash is keyed by the digits of the line, which Perl need not convert.
+# Takes a row of Accel::Graph::Read.  Places of the row are written as numbers here, because this runs for each line.  The keys of the hash
+# are the digits of the line, which Perl need not convert.
 sub add ($self, $row) {
 	my $class = $row->[3] // UNKNOWN;
 	my $count = $self->{count}[$class];
@@ -70,7 +70,7 @@ sub shrink ($self) {
 	}
 }
 
-# Four digits stay, and all digits of the largest.
+# Rounds to four digits; the largest value keeps all digits.
 sub round_values ($self, $class, $stage) {
 	my ($count, %few) = $self->{count}[$class][$stage];
 	my $max = max(keys %$count);
@@ -104,9 +104,9 @@ sub add_cell ($into, $cell) {
 
 # ---------------------------------------------------------------- answers
 
-# The values of a stage, in microseconds.  A request whose line lacks a stage that others have did not need it: it took 0.  So each
-# stage is about the same requests as the total, and none of its percentiles is above that of the total.
-# { n, sum, rounded, values => sorted, below => requests up to and with each value }.
+# The values of a stage, in microseconds.  A request whose line lacks a stage that others have did not need that stage: it took 0.  So each
+# stage is about the same requests as the total, and none of its percentiles is above that of the total.  { n, sum, rounded, values =>
+# sorted, below => requests up to and with each value }.
 sub distribution ($self, $class, $stage_name) {
 	my ($stage) = grep { $STAGES[$_] eq $stage_name } 0 .. $#STAGES;
 	my @counts  = map { $self->{count}[$_][$stage] } @{ $CLASS{$class} };
@@ -163,7 +163,7 @@ sub cdf ($dist) {
 	return \@points;
 }
 
-# [log10(1 / (1 - q)), q, ms] from the median to the last request that the log can tell apart; the tail is drawn straight.
+# [log10(1 / (1 - q)), q, ms] from the median to the last percentile that the log can distinguish; the tail is drawn straight.
 sub curve ($dist) {
 	my ($n, @points) = $dist->{n};
 	for my $i (0 .. CURVE_DECADES * CURVE_STEPS) {

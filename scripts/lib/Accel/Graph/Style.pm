@@ -2,8 +2,8 @@ package Accel::Graph::Style;
 # Colours, marks and letters of what charts show.
 #
 # Waiting is dark and working is light, on a light page; on a dark page the other way round; what belongs to no stage is
-# grey.  Neighbours in a stack so differ
-# in brightness, which print in grey and every kind of colour blindness keep; each stage has a mark of its own besides.
+# grey.  So neighbours in a stack differ in brightness, which remains visible in grey print and with every kind of colour blindness.  Each
+# stage also has a mark of its own.
 use v5.36;
 use utf8;
 
@@ -62,13 +62,13 @@ sub text_of ($bytes) {
 
 sub style_names () { return (sort(keys %STYLE), 0 .. $#NUMBERED) }
 
-# What can be read on a colour: nearly black or white.
+# A text colour that can be read on this colour: nearly black or white.
 sub contrast ($color) {
 	my ($r, $g, $b) = map { hex } $color =~ /([0-9a-f]{2})/gi;
 	return 0.3 * $r + 0.59 * $g + 0.11 * $b > 135 ? '#101010' : '#ffffff';
 }
 
-# Which of the heat levels a count belongs to: each level has the same factor.  Returns the level and a text for each level.
+# The heat level of a count; each level spans the same factor.  Returns the level and a text for each level.
 sub heat_levels ($most) {
 	my $factor = $most > 1 ? $most**(1 / HEAT_LEVELS) : 1;
 	my @least  = map { ceil($factor**$_ - 1e-9) } 0 .. HEAT_LEVELS - 1;

@@ -159,7 +159,7 @@ sub _series ($series, $at_x, $at_y) {
 	return ("<path class=\"l-$as\"" . _dash($as) . " d=\"$path\"/>", $kind eq 'marked' ? _marks(\@points, $series, 3) : ());
 }
 
-# All marks of a series in one path.  Where there are so many that their shape cannot be seen, they are dots.
+# All marks of a series in one path.  If there are so many that their shape cannot be seen, they are dots.
 sub _marks ($points, $series, $r) {
 	return "<path class=\"dots l-$series->{as}\" d=\"" . join('', map { sprintf 'M%.0f %.0fh0', @$_ } @$points) . '"/>' if @$points > MOST_MARKS;
 	my $mark = style($series->{as})->{mark};

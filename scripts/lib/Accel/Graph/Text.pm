@@ -120,7 +120,7 @@ sub json ($model, $curves) {
 	return JSON::PP->new->canonical->pretty->ascii->encode(characters($out));
 }
 
-# A model holds bytes; JSON takes characters.  What is not UTF-8 stays one character for each byte.
+# A model holds bytes; JSON takes characters.  In text that is not UTF-8 each byte becomes a character.
 sub characters ($value) {
 	return { map { my ($key, $of) = ($_, $value->{$_}); utf8::decode($key); $key => characters($of) } keys %$value } if ref $value eq 'HASH';
 	return [map { characters($_) } @$value] if ref $value eq 'ARRAY';

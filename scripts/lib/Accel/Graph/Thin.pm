@@ -1,7 +1,6 @@
 package Accel::Graph::Thin;
-# Reads the points of charts from NAME.data for pictures that carry their points themselves: a web page, a terminal.
-#
-# A point that would cover another of its series is left out, so that a log of any length makes a picture of bounded size.
+# Reads the points of charts from NAME.data for pictures that contain their points: a web page, a terminal.  A point that would cover
+# another one of its series is left out, so that a log of any length makes a picture of bounded size.
 use v5.36;
 
 use Exporter   qw(import);
@@ -11,7 +10,7 @@ our @EXPORT_OK = qw(with_points);
 
 use constant { GRID_X => 400, GRID_Y => 220 };    # about two units of an SVG picture
 
-# The charts with data in each series.  The file is read once, for all of them; it is ours, so its figures are numbers.
+# The charts with data in each series.  The file is read once, for all of them.  This program wrote it, so its figures are numbers.
 sub with_points ($charts, $file, $grid_x = GRID_X, $grid_y = GRID_Y) {
 	my (@jobs, @charts);
 	for my $chart (@$charts) {
@@ -22,7 +21,7 @@ sub with_points ($charts, $file, $grid_x = GRID_X, $grid_y = GRID_Y) {
 	return \@charts;
 }
 
-# A series whose points are in the file gets room for them.  Such points stand on linear axes.
+# Makes room in a series for points from the file.  Such points are on linear axes.
 sub _copy ($series, $panel, $jobs, $grid_x, $grid_y) {
 	my $from = $series->{columns} or return $series;
 	my $copy = { %$series, data => [] };

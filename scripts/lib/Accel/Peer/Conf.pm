@@ -97,7 +97,7 @@ $front
 CONF
 }
 
-# 400 threads: as many as it takes to wait for 400 files at the same time.
+# 400 threads: enough to wait for 400 files at the same time.
 sub apache ($s) {
 	my $modules = '/usr/lib/apache2/modules';
 	return <<"CONF";

@@ -13,7 +13,7 @@ use constant { TEXT_MAX => 512, ROWS_MAX => 1000, BUCKETS_MAX => 1000 };
 
 sub number ($v) { return defined $v && !ref $v && $v =~ /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\z/a && abs $v < 1e19 ? max(0, $v + 0) : 0 }
 
-# Control characters, also those of C1 and of the direction of text, cannot reach a terminal.
+# Control characters, including those of C1 and of the direction of text, must not reach a terminal.
 sub text ($v) {
 	return '' if !defined $v || ref $v;
 	my $t = substr $v, 0, TEXT_MAX;
@@ -153,7 +153,7 @@ sub application_between ($before, $after, $seconds) {
 		map { ("${_}_per_s" => max(0, $after->{$_} - $before->{$_}) / $seconds) } qw(requests failed) };
 }
 
-# Of the time between, if both have buckets; else since the start of the server, and then whole is 1.
+# Stages of the time between, if both have buckets; otherwise since the start of the server, and then whole is 1.
 sub stages_between ($before, $after, $seconds) {
 	my %old = map { ($_->{name} => $_) } @$before;
 	my @rows;
@@ -177,7 +177,7 @@ sub difference ($before, $after) {
 	return [sort { $a->[0] <=> $b->[0] } grep { $_->[1] > 0 } map { [$_->[0], $_->[1] - ($was{ $_->[0] } // 0)] } @$after];
 }
 
-# The bound of the bucket in which the value is; the largest value ever for one beyond all bounds. undef: no value.
+# The bound of the bucket that has the value; for a value beyond all bounds, the largest value ever.  undef: no value.
 sub percentile ($buckets, $count, $p, $max_ns) {
 	return undef unless $count > 0;
 	my $seen = 0;

@@ -37,7 +37,7 @@ sub from_argument ($text) { return $text =~ m{^/} ? (["fcgi:$text"], ["unix:$tex
 
 # ---------------------------------------------------------------- a configuration
 
-# [place, Host]... of the first address on which the page is, from what accel-server -p prints.
+# [place, Host]... of the first address that has the page, from the output of accel-server -p.
 sub from_conf ($file, $program) {
 	my ($listens, $pages) = pages(printed($file, $program));
 	die "accel-top: $file: the server listens nowhere\n" unless @$listens;

@@ -1,5 +1,5 @@
 package Accel::Top::Hint;
-# One sentence: what the screen shows, and which chapter of tuning.md has the setting. The order is that of its table.
+# One sentence about what the screen shows, and the chapter of tuning.md that has the setting.  The order is that of its table.
 use v5.36;
 
 use constant { BUSY_PERCENT => 90, SLOW_NS => 1e9, OF_TOTAL => 0.5, AGAIN_BYTES => 1e6 };
@@ -28,7 +28,7 @@ my %CHAPTER = (
 	'proxy-queue' => 'The application is slow', proxy => 'The application is slow', write => 'The network or the clients are slow',
 );
 
-# Requests take a second, and one stage has most of it.
+# True if requests take a second and one stage takes most of it.
 sub of_stages ($r) {
 	my %p99 = map { ($_->{name} => $_->{p99_ns} // 0) } grep { !$_->{whole} && $_->{count} } @{ $r->{stages} };
 	my $total = delete $p99{total} // 0;

@@ -43,7 +43,7 @@ sub uptime ($s) { return ($s >= 86400 ? int($s / 86400) . ' d ' : '') . sprintf 
 # Columns that a text takes in a terminal: two for wide characters, none for combining ones.
 sub width ($text) { return length($text) + (() = $text =~ /[\p{East_Asian_Width=W}\p{East_Asian_Width=F}]/g) - (() = $text =~ /\p{M}/g) }
 
-# Cut to n columns; what is cut is shown by "~".
+# Cut to n columns; "~" shows that text was cut.
 sub cut ($text, $n) {
 	return $text if length $text <= $n && width($text) <= $n;
 	return '' if $n < 1;
@@ -69,7 +69,7 @@ sub head_lines ($v) {
 	return @out, $hint ne '' ? ['bad', "! $hint"] : ();
 }
 
-# Sentences are read to their end; numbers are cut.
+# Wraps sentences, so that they can be read to their end; numbers are cut.
 sub wrapped ($line, $columns) {
 	my ($mark, $text) = @$line;
 	return $line if $text !~ /^! / || width($text) <= $columns;
@@ -100,7 +100,7 @@ sub connection_line ($s) {
 	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
 }
 
-# Nothing for a server that does not tell.
+# Nothing for a server that does not report memory.
 sub memory_line ($s, $r) {
 	my $m = $s->{memory} or return;
 	my $n = $r && $r->{memory};
@@ -141,7 +141,7 @@ sub pool_lines ($s, $r) {
 	return @out;
 }
 
-# Two parts beside each other; below each other if the screen is narrow.
+# Two parts side by side; one below the other if the screen is narrow.
 sub beside ($columns, $one, $other) {
 	return (@$one, @$other) if $columns < LEFT + RIGHT;
 	my @out;
@@ -162,7 +162,7 @@ sub tables ($v, $columns) {
 	return grep { @{ $_->{rows} } } @all;
 }
 
-# Without those that do nothing and are mounted nowhere.
+# Without disks that do nothing and are not mounted.
 sub disk_table ($disks, $columns) {
 	my $wide = max(14, $columns - 58);
 	my @rows;
@@ -189,7 +189,7 @@ sub device_table ($s, $columns) {
 	return { title => sub ($of) { left("JOBS FOR$of", $wide) . $title }, rows => \@rows };
 }
 
-# "! check-failed: HTTP 500"; a server that is too old to say so has a number of workers.
+# "! check-failed: HTTP 500"; a server that is too old for this gives a number of workers.
 sub application_state ($a) {
 	return $a->{workers_that_find_it_down} ? "! $a->{workers_that_find_it_down}" : 0 if $a->{state} eq '';
 	return $a->{state} if $a->{state} eq 'up' || $a->{state} eq 'slow-start';
@@ -246,7 +246,7 @@ sub painted ($mark, $columns, $rows, $line) {
 	return $line->[0] eq 'bad' ? "\e[1;31m$text\e[0m" : $line->[0] eq 'head' ? "\e[7m" . left($text, $columns) . "\e[0m" : $text;
 }
 
-# Each table gets its title and a row, then the room that is left goes around.
+# Each table gets its title and a row; then the tables share the room that is left.
 sub fitted ($tables, $room) {
 	my @shown = map { scalar @{ $_->{rows} } } @$tables;
 	if (defined $room) {

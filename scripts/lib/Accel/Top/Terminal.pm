@@ -43,7 +43,7 @@ sub end ($self) {
 
 sub DESTROY ($self) { local ($?, $!, $@); $self->end; return }
 
-# A terminal that is gone takes nothing.
+# Writes nothing to a terminal that is gone.
 sub put ($self, $bytes) {
 	local $SIG{PIPE} = 'IGNORE';
 	while (length $bytes) {
@@ -54,14 +54,14 @@ sub put ($self, $bytes) {
 	return;
 }
 
-# Stops this process as the terminal's stop key does, and goes on after CONT.
+# Stops this process as the terminal's stop key does; continues after CONT.
 sub stop ($self) {
 	$self->end;
 	kill STOP => $$;
 	$self->begin;
 }
 
-# Ends as the signal would have ended it.
+# Ends the process as the signal would have done.
 sub die_of ($self, $name) {
 	$self->end;
 	$SIG{$name} = 'DEFAULT';
@@ -98,7 +98,7 @@ sub key ($self, $until) {
 }
 
 # A whole screen: lines are as wide as the screen at most. Each line is erased just before it is written, so that nothing flickers;
-# after a line that fills the screen that would erase its last character.
+# after a line as wide as the screen, erasing would remove its last character.
 sub show ($self, @lines) {
 	my (undef, $rows) = $self->size;
 	splice @lines, $rows if @lines > $rows;

@@ -20,7 +20,7 @@ use v5.36;
 use POSIX       ();
 use Accel::Util qw(program);
 
-# Those of the running server, and what would refuse the load of one client.
+# Settings that belong to the running server, and settings that would refuse the load of one client.
 my $OWN = qr/^(?:server\.(?:port|bind|use-ipv6|errorlog|errorlog-use-syslog|errorlog-format|breakagelog|pid-file|proxy-protocol|max-connections-per-address)
 	|accesslog\.(?:filename|use-syslog)|evasive\.[\w-]+|proxy-core\.(?:spawn|check-url)|(?:deflate|compress)\.cache-dir)\z/x;
 my $APPLICATION = qr/^proxy-core\.(?:backends|authorizer)\z/;
@@ -38,7 +38,7 @@ sub load ($class, $file) {
 	return bless { file => $file, lines => \@lines, global => \%global, defaults => defaults() }, $class;
 }
 
-# What accel-server prints; dies with what it says instead.
+# The output of accel-server; dies with its message if it fails.
 sub _output (@args) {
 	my $program = program('accel-server');
 	open my $err, '+>', undef or die "temporary file: $!\n";
@@ -80,7 +80,7 @@ sub now ($self, $name) {
 
 sub root ($self) { return $self->now('server.document-root') }
 
-# Settings that bound what a measurement may show, as they are set anywhere.
+# Settings that may limit what a measurement shows, wherever they are set.
 sub bounds ($self) {
 	my %found;
 	for (@{ $self->{lines} }) {
@@ -89,7 +89,7 @@ sub bounds ($self) {
 	return \%found;
 }
 
-# Endings of programs, as they are set anywhere.
+# Endings of programs, wherever they are set.
 sub endings ($self) {
 	my %found;
 	for (@{ $self->{lines} }) {
@@ -100,7 +100,7 @@ sub endings ($self) {
 	return sort grep { /^[^\/]/ } keys %found;             # of cgi.assign also directories, and "" for all
 }
 
-# Its addresses or programs are those of the running server.
+# Replaces addresses and programs of the running server.
 sub _disarmed ($name, $line, $dir) {
 	my $n = 0;
 	return $line =~ s/$STRING/quoted("unix:$dir\/none-" . $n++)/ger if $name =~ $APPLICATION;

@@ -51,7 +51,7 @@ sub walk ($class, $root, %arg) {
 	return $class->_made($root, \@found, %arg, visited => $visited, partly => @todo ? 1 : 0);
 }
 
-# A URL or a path in each line, as of an access log.
+# A URL or a path in each line, as from an access log.
 sub listed ($class, $root, $file, %arg) {
 	$root = _directory($root);
 	srand($arg{seed} // 1);
@@ -98,10 +98,10 @@ sub used   ($self) { return $self->{used} }
 sub bytes  ($self) { return sum0(map { $_->[1] } @{ $self->{files} }[0 .. $self->{used} - 1]) }
 sub partly ($self) { return $self->{partly} }
 
-# The same names below another directory: a mount that is slow to walk.
+# The same names below another directory, used for a mount that is slow to walk.
 sub move ($self, $root) { $self->{root} = $root; return }
 
-# Only this many of them, the first ones, from now on.
+# From now on uses only the first n files.
 sub use ($self, $n) { $self->{used} = min($n, $self->count); return }
 
 sub _url ($path) { return $path =~ s{([^\w./~-])}{sprintf '%%%02X', ord $1}ger }
@@ -128,7 +128,7 @@ sub make_cold ($self) {
 my %WHY = (tmpfs => 'they are on a tmpfs', dirty => 'they are not written to the disk yet (sync)', locked => 'a program has locked them',
 	mapped => 'a program has mapped them', other => 'the kernel does not say why');
 
-# After make_cold: what makes the figures doubtful, or undef.
+# After make_cold: the reason why the figures are doubtful, or undef.
 sub warning ($self) {
 	my $e = $self->{evicted} // return undef;
 	return 'this kernel does not tell what is in memory (cachestat is of Linux 6.5), so nothing checks that the files are cold' if $e->{unknown} && $e->{unknown} == $e->{files};

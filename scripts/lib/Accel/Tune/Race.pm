@@ -46,8 +46,8 @@ sub key ($setting) { return join "\0", map { "$_=$setting->{$_}" } sort keys %$s
 
 sub now ($self) { return $self->{clock} ? $self->{clock}->() : $self->{spent} }
 
-# Seconds that one measurement may take, to know whether another one ends in time: those of the dearest so far, or half more than
-# the mean. The first one is left out, because it counts files.
+# Seconds that one measurement may take, to know whether another one ends in time: those of the longest so far, or half more than the mean.
+# The first one is left out, because it counts files.
 sub cost ($self) {
 	return 0 unless $self->{measured};
 	my $mean = $self->{spent} / $self->{measured};
@@ -115,7 +115,7 @@ sub spread ($self) {
 # Measurements that the spread is known from.
 sub _weight ($self) { return ($self->{weight} // PRIOR_WEIGHT) + sum0(map { @$_ - 1 } values %{ $self->{runs} }) }
 
-# Standard errors on each side of a difference: about Student's t for once in twenty. More while the spread is not known well.
+# Standard errors on each side of a difference: about Student's t for once in twenty. More while the spread is not yet well known.
 sub _errors ($self) { return ERRORS * (1 + LITTLE_KNOWN / $self->_weight) }
 
 # How much better the first one is: { mean, low, high }, or undef as long as one of them has no figures.
@@ -174,7 +174,7 @@ sub run ($self, $settings, %arg) {
 	return $self->ranked(@alive);
 }
 
-# What was measured before counts as its first round. False when time is over.
+# Earlier measurements count as the first round.  False when time is over.
 sub _round ($self, $round, $until, $alive) {
 	for my $setting ($self->shuffled(@$alive)) {
 		next if $self->runs($setting) >= $round;

@@ -1,5 +1,5 @@
 package Accel::Tune::Report;
-# What accel-tune says: the plan, the lines to paste, the evidence.
+# The output of accel-tune: the plan, the lines to paste, the evidence.
 #
 #     print Accel::Tune::Report::plan($plan);
 #     print Accel::Tune::Report::text($plan, $found);
@@ -82,7 +82,7 @@ sub sentence ($f) {
 	return $text;
 }
 
-# Values within 5 % of the one that is used: "2 to 8", or their names.
+# Values within 5 % of the chosen one: "2 to 8", or their names.
 sub ranges ($f) {
 	my @within = @{ $f->{within} };
 	return @within unless $f->{ordered} && @within > 1;

@@ -38,7 +38,7 @@ use constant { CONTROL => 8, RIVALS => 3 };
 use constant { CHECK_ROUNDS => 12, CHECK_LEAST => 3 };
 # A smaller difference is not a reason to change a setting, or to look further.
 use constant { NEAR => 0.05, STEP => 0.01, TRIFLE => 0.03 };
-# The model's errors that a setting may be better than it expects.
+# How many standard errors better than the model expects a setting may be.
 use constant HOPE => 1.7;
 
 
@@ -80,7 +80,7 @@ sub run ($self) {
 	return $self->_result($self->_check($self->_climb($best)));
 }
 
-# A full sweep: every setting this many times, in interleaved rounds. The best is the one with the best mean; of its changes those
+# A full sweep: every setting this many times, in interleaved rounds.  The best setting is the one with the best mean; of its changes, those
 # beyond the noise count.
 sub full ($self, $rounds) {
 	my $race = $self->{race};
@@ -125,8 +125,8 @@ sub _better ($self, $present, @ranked) {
 
 # ---------------------------------------------------------------- factors
 
-# One measurement after the other, where the model expects most: among the settings that differ from the best in one
-# factor, or in two ordered ones by a step. Ends when none of them can still be much better.
+# Makes one measurement after the other where the model expects the best score: among the settings that differ from the best in one factor,
+# or in two ordered ones by a step. Ends when none of them can still be much better.
 sub _climb ($self, $best) {
 	my $race = $self->{race};
 	my $model = $self->{model} = Accel::Tune::Model->new(factors => $self->{factors});
@@ -171,7 +171,7 @@ sub _fit ($self) {
 	return $self->{model}->fit([map { [$_, $race->score($_), scalar $race->runs($_)] } $race->settings], $race->spread);
 }
 
-# Of those that were measured. The present one stays for a trifle.
+# The best of the measured settings.  The present one stays if the difference is a trifle.
 sub _best_so_far ($self, $best) {
 	my ($most) = $self->{model}->at($best);
 	for my $setting ($self->{race}->settings) {
@@ -181,7 +181,7 @@ sub _best_so_far ($self, $best) {
 	return $best;
 }
 
-# The setting that may be better than the best by most, and by how much.
+# The setting that may exceed the best by most, and by how much.
 sub _most_promising ($self, $best) {
 	my ($most) = $self->{model}->at($best);
 	my ($next, $hope);
@@ -215,7 +215,7 @@ sub _neighbours ($f, $value) {
 	return @values[grep { $_ >= 0 && $_ <= $#values } $at - 1, $at + 1];
 }
 
-# A value that failed, and with which nothing worked, is left out everywhere.
+# A value that failed, and that never worked in any setting, is left out everywhere.
 sub _learn_failures ($self) {
 	for my $f ($self->factors) {
 		my %worked = map { $_->{ $f->{name} } => 1 } $self->{race}->settings;

@@ -38,7 +38,7 @@ sub measure ($self, $setting) {
 	return $result;
 }
 
-# What a server or perl said, on one line. Of a log only what is wrong.
+# The message of a server or of perl, on one line.  From a log only the lines with errors.
 sub _reason ($text) {
 	my @lines = grep { /\S/ && !/ level=(?:debug|info|notice) / } split /\n/, $text;
 	my @wrong = grep { !/ level=warn / } @lines;
@@ -83,10 +83,10 @@ sub _result ($self, $cold, $hot) {
 # Requests that failed, in all measurements.
 sub errors ($self) { return $self->{errors} // 0 }
 
-# What makes the figures doubtful, or nothing.
+# The reason why the figures are doubtful, or undef.
 sub warning ($self) { return $self->{warning} || undef }
 
-# From now on as many files as the first measurement got, and a few for those that are faster.
+# From now on uses as many files as the first measurement got, and a few more for faster settings.
 sub _count ($self, $answered) {
 	$self->{files}->use(max(2 * $self->{clients}, $answered));
 }

@@ -21,8 +21,7 @@ sub end ($self)    { return }
 # The file with these names, as paths of URLs.
 sub list ($self, $set, @names) { return put("$self->{dir}/$set.list", join '', map { "/$_\n" } @names) }
 
-# Figures of the disk that has this directory, out of a row of lanes; undef without such a disk. A partition has those of
-# its disk.
+# Figures of the disk that has this directory, from a row of lanes; undef if it has no disk.  A partition has the figures of its disk.
 sub disk_of ($self, $dir, $lanes) {
 	my $device = Accel::Mounts::stat_dev($dir) // return undef;
 	my $name = $self->{proc}->device($device)->{disk} // return undef;

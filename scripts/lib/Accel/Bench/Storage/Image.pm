@@ -28,7 +28,7 @@ sub mount ($self, $place, %times) {
 	return Accel::SlowImage->start(image => $place->{image}, spindles => $times{spindles}, read_ms => $times{read_ms}, writable => $times{atime});
 }
 
-# With bi and bo in KiB per second: those of the machine count the requests to the image as well.
+# With bi and bo in KiB per second of this disk: those of the machine count the requests to the image as well.
 sub disk ($self, $seconds, $lanes) {
 	my $disk = $self->disk_of($self->{root}, $lanes) // return undef;
 	return { %$disk, bi => $disk->{read_mb_per_s} * 1e6 / 1024, bo => $disk->{write_mb_per_s} * 1e6 / 1024 };

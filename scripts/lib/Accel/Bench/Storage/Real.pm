@@ -24,7 +24,7 @@ sub begin ($self, $cell) {
 	return $place;
 }
 
-# The user's files, by his list or all of them.
+# The user's files, from a list or all of them.
 sub _theirs ($self) {
 	my $root = $self->{files_dir};
 	return { root => $root, list => $self->{urls}, count => (slurp($self->{urls}) =~ tr/\n//) } if defined $self->{urls};
@@ -46,7 +46,7 @@ sub _made ($self, $set) {
 }
 
 # Files whose bytes prove their name. Two share a directory, as in the hashed trees of caches and image stores, and are far
-# apart in the list, so that nobody asks for both at once. Returns their names.
+# apart in the list, so that they are never asked for at the same time. Returns their names.
 sub pool ($dir, $count, $bytes, @options) {
 	my $dirs = int(($count + 1) / 2);
 	my @make = (program('accel-pool'), 'make', '--quiet', @options, '--spec', $dirs . 'x' . ($count > 1 ? 2 : 1) . "x$bytes", $dir);

@@ -76,7 +76,7 @@ sub sample ($self) {
 	$self->{queued} += $now->{waiting} + $now->{serving};
 }
 
-# util is what the requests cost, over the time of all spindles; await follows from the queue and the rate (Little).
+# util is the time that the requests cost, divided by the time of all spindles; await follows from the queue and the rate (Little).
 sub disk ($self, $seconds, $lanes) {
 	my $now = $self->{disk}->state;
 	my %n = map { $_ => $now->{$_} - $self->{before}{$_} } @COUNTS;

@@ -1,5 +1,5 @@
 package Accel::Graph::Charts::Classic;
-# The four charts of 2007: each request is a point, its start to the right, its duration upwards.
+# The four charts of 2007: each request is a point, with its start on the x axis and its duration on the y axis.
 use v5.36;
 use utf8;
 
@@ -55,7 +55,7 @@ sub requests ($facts) {
 
 sub cold ($facts) { return $facts->{hot} ? (only => "$facts->{column}{hot} != 1") : () }
 
-# One of the columns of 2007 by itself; @parts are the stages in it, the first gives colour and mark.
+# One of the columns of 2007 by itself; @parts are its stages, and the first one gives colour and mark.
 sub stage_chart ($facts, $what, @parts) {
 	my $max = $facts->{max_classic_ms}{$what};
 	my $y   = time_axis('UNIT per request', $facts->{ymax} // $max, exact => defined $facts->{ymax});

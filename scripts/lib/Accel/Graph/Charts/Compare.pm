@@ -10,7 +10,7 @@ use Accel::Graph::Charts::Spread qw(curve_chart);
 
 our @EXPORT_OK = qw(compare_chart);
 
-# Two models; cold requests only if that is what both are about.
+# Two models; only cold requests if both are about those.
 sub compare_chart ($facts, $before, $after) {
 	my $class = $after->class eq $before->class ? $after->class : 'all';
 	my @of    = map { $_->{stages}{total}{$class} } $before, $after;

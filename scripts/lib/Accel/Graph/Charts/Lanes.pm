@@ -54,7 +54,7 @@ sub busiest ($rows) {
 	return @disks > MAX_DISKS ? @disks[0 .. MAX_DISKS - 1] : @disks;
 }
 
-# us, sy and wa, one upon the other.
+# us, sy and wa, stacked.
 sub cpu_series ($rows) {
 	my (%data, @series);
 	for my $row (@$rows) {
@@ -79,7 +79,7 @@ sub disk_series ($rows, $disks, $what, $unit) {
 	} 0 .. $#$disks;
 }
 
-# "sda (/srv/www)"; of a long mount point the end, which tells more than its beginning.
+# "sda (/srv/www)"; if the mount point is long, its end, which tells more than its beginning.
 sub disk_name ($disk, $mount) {
 	my ($name, $at) = map { text_of($_) } $disk, $mount // '';
 	$name = substr($name, 0, MAX_NAME - 1) . '…' if length $name > MAX_NAME;

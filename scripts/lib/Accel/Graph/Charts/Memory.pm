@@ -1,6 +1,6 @@
 package Accel::Graph::Charts::Memory;
-# What the server logged about memory while the requests ran: lanes below each other, on the time axis of the others.  What was 0 all
-# the time has none.
+# What the server logged about memory while the requests ran: lanes below each other, on the time axis of the others.  Values that were
+# always 0 have no lane.
 use v5.36;
 use utf8;
 
@@ -11,7 +11,7 @@ use Accel::Graph::Charts::Classic qw(time_of_start);
 
 our @EXPORT_OK = qw(memory_chart);
 
-# $memory of the model, with over_time; nothing if no line is about the time of the requests.
+# $memory of the model, with over_time; nothing if no line of it falls into the time of the requests.
 sub memory_chart ($facts, $memory) {
 	my $x    = time_of_start($facts->{span});
 	my @rows = grep { $_->{at} > 0 && $_->{from} < $x->{max} } @{ $memory->{over_time} } or return;

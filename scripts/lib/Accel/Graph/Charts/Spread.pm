@@ -18,7 +18,7 @@ use constant {
 	FOOT       => 0.02,     # distributions and curves are drawn from this share on: what is below may be a thousand times as wide
 };
 
-# Which slices of the model make a bar: requests from here to there, in order of their total.
+# The slices of the model that make a bar: requests from one percentile to another, in order of their total.
 my @BARS = ([0.45, 0.55, 'p45–p55'], [0.85, 0.95, 'p85–p95'], [0.95, 0.99, 'p95–p99'], [0.99, 0.999, 'p99–p99.9'], [0.999, 1, 'the slowest']);
 
 sub bars_of ($slices) {
@@ -79,7 +79,7 @@ sub curve_chart ($facts, $lines, %arg) {
 	};
 }
 
-# From the fastest request to the slowest.  The fastest ones may stand at the foot of the axis.
+# From the fastest request to the slowest.  The fastest may be at the bottom of the axis.
 sub tail_points ($of, $x, $y) {
 	my @points = map { [10**$_->[0], max($_->[2], $y->{min})] } @{ $of->{curve} };
 	push @points, [min($of->{requests}, $x->{max}), $of->{max}] if $of->{max} > 0;
@@ -108,7 +108,7 @@ sub cdf_chart ($facts, $of, $kind) {
 	};
 }
 
-# Within the axis: what is below it is gathered at its foot.
+# Within the axis: values below it are shown at its bottom.
 sub steps_of ($cdf, $x) {
 	my ($foot) = map { $_->[1] } reverse grep { $_->[0] <= $x->{min} } @$cdf;
 	return [[$x->{min}, $foot // 0], map({ [@$_] } grep { $_->[0] > $x->{min} } @$cdf), [$x->{max}, 1]];

@@ -48,7 +48,7 @@ sub curves ($facts, $title, $key, $series) {
 	};
 }
 
-# A cell without a p99, since no request came to its end: said beside the place of its mark.
+# A cell without a p99, because no request was complete, has a note at the place of its mark.
 sub unfinished ($x, $y, @shown) {
 	my %who;
 	for my $series (@shown) { push @{ $who{ $_->{x} } }, $series->{label} for grep { !defined $_->{p99_ms} } @{ $series->{points} } }
@@ -62,7 +62,7 @@ sub best ($series) {
 	return sprintf '%s: most is %.3g MB/s at %s.', $series->{label}, $best->{mb_per_s}, $best->{x};
 }
 
-# A mark at each value that was measured; they double, as counts of threads do, if they reach far.
+# A mark at each measured value; if the values span a wide range, the axis doubles, as counts of threads do.
 sub threads_axis ($label, @x) {
 	my %seen = map { $_ => 1 } @x;
 	my @at   = sort { $a <=> $b } keys %seen;
@@ -71,7 +71,7 @@ sub threads_axis ($label, @x) {
 	return { label => $label, min => 0, max => $max > 0 ? $max * 1.05 : 1, ticks => [ map { [$_, "$_"] } @at ] };
 }
 
-# No number varies: a bar for each cell.
+# If no number varies: a bar for each cell.
 sub bars ($title, $series) {
 	my @shown = @$series > MAX_BARS ? @$series[0 .. MAX_BARS - 1] : @$series;
 	my @mb    = map { $_->{points}[0]{mb_per_s} } @shown;
