@@ -45,7 +45,7 @@ conn_asked(struct conn *c, unsigned i)
 
 /* ---------------------------------------------------------------- the end of a connection */
 
-/* Ready for the next request, in the closed loop with it. */
+/* Ready for the next request; a closed loop starts it at once. */
 void
 conn_next(struct conn *c)
 {

@@ -6,7 +6,7 @@
 
 struct request *conn_asked(struct conn *, unsigned i); /* the i-th one without an answer */
 void conn_forget_requests(struct conn *);
-/* Ready for the next request, in the closed loop with it. */
+/* Ready for the next request; a closed loop starts it at once. */
 void conn_next(struct conn *);
 void conn_hang_up(struct conn *);
 /* Goes on with a close, after the last op in flight. */

@@ -28,7 +28,8 @@ status_is_right(const struct conn *c, const struct url *u)
 	return (want != 0 ? c->answer.status == (int)want : c->answer.status / 100 == 2);
 }
 
-/* A part begins where it was asked for; --expect: the field is the path. */
+/* True if a part begins where it was asked for, and the field of --expect has the path as its
+ * value. */
 static bool
 head_is_right(const struct conn *c, const struct request *r, const struct url *u)
 {
@@ -195,7 +196,7 @@ conn_recv_start(struct conn *c)
 	op_submit(c->thread->io, &c->rd);
 }
 
-/* The bytes follow those that are kept. */
+/* Appends bytes to those that are kept. */
 static bool
 take_kept(struct conn *c, const char *p, size_t n)
 {
@@ -250,7 +251,8 @@ conn_eof(struct conn *c)
 			await_end(c);
 	}
 	if (c->n == 0)
-		conn_hang_up(c); /* announced, or idle for too long */
+		/* the server announced the end, or the connection was idle for too long */
+		conn_hang_up(c);
 	else
 		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
 }

@@ -26,9 +26,9 @@ enum load_error {
 	LOAD_TIMEOUT,
 	LOAD_SHORT, /* the answer ended before its length */
 	LOAD_LONG,  /* bytes after the end of the answer, or more than verified */
-	LOAD_WRONG, /* verification of the content */
+	LOAD_WRONG, /* the content is wrong */
 	LOAD_STATUS,
-	LOAD_MALFORMED, /* no answer of the protocol */
+	LOAD_MALFORMED, /* not an answer of the protocol */
 	LOAD_ERRORS,
 	LOAD_OK = LOAD_ERRORS,
 };
@@ -71,7 +71,8 @@ void count_fault(struct counts *, enum load_error);
 /* Open loop: the age of a request that failed. */
 void count_failed_latency(struct counts *, uint64_t latency_ns);
 void count_aborted(struct counts *, unsigned n);
-/* Of the end of the run.  age_ns counts as its latency in the open loop; 0: it does not count. */
+/* Counts a request that has no answer at the end of the run.  age_ns counts as its latency in the
+ * open loop; 0: it does not count. */
 void count_unanswered(struct counts *, uint64_t age_ns);
 /* Likewise for n that never started, with ages of one bucket of the histogram, evenly spread. */
 void count_overdue(struct counts *, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t n);

@@ -15,7 +15,7 @@ enum { HEAD, BODY };
 struct fastcgi {
 	const struct proto *proto;
 	struct reply_head head;
-	struct buf out;   /* what a codec may answer; FastCGI does not */
+	struct buf out;   /* a codec may write answers to it; FastCGI does not */
 	uint64_t codec[]; /* proto->size bytes */
 };
 

@@ -9,7 +9,7 @@
  * and how to get more. */
 int limits_raise(const struct load_conf *, const struct urls *);
 
-/* Says what to do about an error of connect(2) that is of this side; 0: nothing. */
+/* Says what to do about an error of connect(2) whose cause is on this side; 0: no message. */
 void limits_explain(int err);
 
 #endif

@@ -14,7 +14,7 @@
 #define RATE_MAX    1e7
 #define TIMEOUT_S   10.0
 #define DEFAULT_S   10   /* without --fetches and --seconds */
-#define BOUNDED_S   3600 /* with --fetches only: it ends in any case */
+#define BOUNDED_S   3600 /* with --fetches only: the run ends by then in any case */
 
 static struct given {
 	struct load_conf conf;

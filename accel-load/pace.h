@@ -1,6 +1,6 @@
 /* accel-load/pace.h -- when requests start.
  *
- * Closed loop: as soon as a connection is free.  Open loop: by the clock, with or without answers.
+ * Closed loop: as soon as a connection is free.  Open loop: by the clock, even if answers are late.
  * Thread i of n has the requests i, i + n, i + 2n ... of the schedule.
  */
 #ifndef ACCEL_LOAD_PACE_H

@@ -13,11 +13,13 @@
 
 struct load_result {
 	double seconds;
-	double cpu_s;          /* of this program */
-	uint64_t threads;      /* together at most this many seconds of CPU time a second */
-	uint64_t connections;  /* at the same time, at most */
-	uint64_t held;         /* --hold: connections that are open */
-	uint64_t never, least; /* connections without any answer; answers of the one with fewest */
+	double cpu_s; /* of this program */
+	/* threads; together they use at most this many seconds of CPU time a second */
+	uint64_t threads;
+	uint64_t connections; /* at the same time, at most */
+	uint64_t held;        /* --hold: connections that are open */
+	/* connections without any answer; answers of the connection with fewest */
+	uint64_t never, least;
 	bool verbose;
 	const struct counts *counts;
 };

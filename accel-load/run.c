@@ -255,7 +255,7 @@ cleanup(struct whole *w)
 		close(w->run.over_fd);
 }
 
-/* Until the last thread was done, before it closed its connections. */
+/* The time until the last thread had ended its requests, before it closed its connections. */
 static double
 seconds_of(const struct whole *w)
 {

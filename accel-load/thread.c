@@ -75,7 +75,7 @@ timeout_of(const struct conn *c)
 	return ((conf->silence ? c->heard_ns : c->asked[c->first].scheduled_ns) + conf->timeout_ns);
 }
 
-/* Ends what takes too long.  Returns when the next one will. */
+/* Ends requests and closes that take too long.  Returns the time of the next one. */
 static uint64_t
 expire(struct thread *t)
 {
@@ -92,7 +92,7 @@ expire(struct thread *t)
 	list_each(c, &t->ending, due) {
 		if (c->end_ns > t->now)
 			return (earlier(next, c->end_ns));
-		conn_fail(c, LOAD_TIMEOUT); /* announced, but does not close */
+		conn_fail(c, LOAD_TIMEOUT); /* the server announced the end, but does not close */
 	}
 	return (next);
 }
@@ -171,7 +171,7 @@ loop(struct thread *t)
 /* ---------------------------------------------------------------- the end */
 
 /* Open loop: requests without an answer count with their age.  A closed loop ends in the middle of
- * many requests, whose age says nothing, except that their first byte took at least this long. */
+ * many requests, whose age shows only that their first byte took at least this long. */
 static void
 count_rest(struct thread *t)
 {

@@ -48,7 +48,8 @@ struct thread {
 	uint64_t limit, started, outstanding; /* requests; limit 0: none */
 	uint64_t scheduled;                   /* open loop: requests so far */
 	unsigned round;                       /* --hold: each connection is asked once in a round */
-	uint64_t ended_ns;                    /* when the last request was over, or the time was */
+	/* when the last request ended, or the time was over */
+	uint64_t ended_ns;
 	bool stopping;
 	uint64_t never,
 	    least; /* at the end: connections without an answer, fewest answers of one */
@@ -58,7 +59,8 @@ struct thread {
 	 * stop. */
 	unsigned done;
 	unsigned held; /* --hold: connections that are answered and open */
-	int trouble; /* the last connect(2) that failed because of this side: EADDRNOTAVAIL, ... */
+	/* the last connect(2) that failed with a cause on this side: EADDRNOTAVAIL, ... */
+	int trouble;
 };
 
 /* NULL: no memory or descriptor; *err = -errno. */

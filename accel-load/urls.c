@@ -112,7 +112,8 @@ cut_status(struct text *line)
 	return ((uint16_t)status);
 }
 
-/* The next line without its end, of a longer one the first bytes; false: no more. */
+/* The next line without its end; of a line that is too long, the first bytes.  False: no more
+ * lines. */
 static bool
 read_line(FILE *f, char line[LINE_ROOM], struct text *t)
 {
@@ -171,7 +172,7 @@ read_list(struct urls *list, const struct load_conf *conf, const struct target *
 	return (code);
 }
 
-/* With --urls, the URL of the command line says only where paths go. */
+/* With --urls, the URL of the command line only says where paths go. */
 static int
 read_words(struct urls *list, const struct load_conf *conf, const struct target **base)
 {

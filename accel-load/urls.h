@@ -16,7 +16,7 @@ struct url {
 	char *path; /* with its query, as it is sent */
 	uint32_t path_len;
 	uint16_t status; /* the expected one; 0: as for all */
-	uint64_t size;   /* of the file, once an answer has told it; 0: unknown.  Atomic. */
+	uint64_t size;   /* of the file, once an answer has shown it; 0: unknown.  Atomic. */
 };
 
 struct urls {

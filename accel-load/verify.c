@@ -237,9 +237,9 @@ verify_begin(struct verify *v, const struct verify_conf *conf, const struct url 
 		v->sum = g_checksum_new(conf->list.type);
 }
 
-/* The first n bytes of this body tell its key, unless another body of the URL has told it
- * meanwhile.  Fewer than 8 may fit a wrong key by chance, which other bodies must not take over.
- * False: they are wrong. */
+/* The first n bytes of this body show its key, unless another body of the URL has shown it
+ * meanwhile.  Fewer than 8 bytes may fit a wrong key by chance, and other bodies must not take that
+ * key over.  False: they are wrong. */
 static bool
 key_find(struct verify *v, size_t n)
 {
@@ -319,7 +319,7 @@ may_tell(const struct verify_conf *c)
 	return (nth < VERIFY_MESSAGES);
 }
 
-/* The length of the file, as the answer has it, against what is known. */
+/* Compares the length of the file in this answer with the known length. */
 static enum load_error
 check_length(struct verify *v)
 {

@@ -29,7 +29,7 @@ page_size(void)
 	return ((uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Besides the owner and root, who may write. */
+/* True for the owner, root, and users who may write to the file. */
 static bool
 may_ask(int fd)
 {

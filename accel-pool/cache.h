@@ -1,7 +1,7 @@
 /* accel-pool/cache.h -- how much of a file is in memory.
  *
- * cachestat(2) tells since Linux 6.5.  Older kernels have mincore(2), which tells only those who
- * own the file or may write to it, and nothing of dirty pages.
+ * cachestat(2) tells it since Linux 6.5.  Older kernels have mincore(2), which answers only users
+ * who own the file or may write to it, and does not count dirty pages.
  *
  * Errors   -errno; -EPERM: the kernel does not tell this user.
  * Thread   any.

@@ -13,7 +13,7 @@
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 #define STACK       (256 * 1024)
-#define PROOF_BYTES 64 /* that tell a file of the pool from others */
+#define PROOF_BYTES 64 /* bytes that distinguish a file of the pool from others */
 
 /* Files of one directory. */
 struct piece {
@@ -185,7 +185,7 @@ do_piece(struct each_worker *w, const struct piece *p)
 	}
 }
 
-/* The last one wakes the main thread. */
+/* The last thread wakes the main thread. */
 static void
 ended(struct each *e)
 {
@@ -229,7 +229,7 @@ start_all(struct each *e)
 	int err = 0;
 
 	e->running =
-	    e->threads + 1; /* this one, so that none is the last before all have started */
+	    e->threads + 1; /* counts this thread, so that none is the last before all run */
 	for (n = 0; n < e->threads && err == 0; n++) {
 		struct each_worker *w = &e->workers[n];
 

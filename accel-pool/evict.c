@@ -25,8 +25,9 @@
 /* Atomic: all threads add. */
 struct memory_sums {
 	uint64_t files, bytes, before, after, dirty;
-	uint64_t whole, partial; /* files in memory before; the rest are not there at all */
-	uint64_t unknown;        /* files of which the kernel tells nothing */
+	/* files whose bytes were all in memory before; files of which a part was */
+	uint64_t whole, partial;
+	uint64_t unknown; /* files of which the kernel tells nothing */
 	struct kept kept;
 };
 
@@ -60,8 +61,9 @@ has_no_disk(int fd)
 					     fs.f_type == HUGETLBFS_MAGIC));
 }
 
-/* Writes dirty pages without waiting for the journal, which a pool of 100,000 files would do
- * 100,000 times.  Some file systems need the journal, or know no other way: the second try. */
+/* Writes dirty pages without waiting for the journal, because a pool of 100,000 files would wait
+ * for it 100,000 times.  Some file systems need the journal, or know no other way: the second
+ * try. */
 static int
 drop(int fd, uint64_t size, struct cache_facts *f)
 {

@@ -81,7 +81,7 @@ name_process(struct kept_sum *s, const char *pid)
 		comm[strcspn(comm, "\n")] = '\0';
 	if (fh != NULL)
 		fclose(fh);
-	for (char *c = comm; *c != '\0'; c++) /* a process chooses its name */
+	for (char *c = comm; *c != '\0'; c++) /* a process chooses its own name */
 		if (!byte_is_alnum(*c) && strchr("-_.:/", *c) == NULL)
 			*c = '?';
 	snprintf(s->by, sizeof(s->by), "%s (%.10s)", comm, pid);
@@ -91,7 +91,8 @@ static void
 move(struct kept *k, struct file_kept *f, enum kept_reason why, const char *pid)
 {
 	if (why > f->why || f->why == why)
-		return; /* locked says more than mapped, and both more than other */
+		/* a file keeps the reason that says most: locked, then mapped, then other */
+		return;
 	k->sums[f->why].files--;
 	k->sums[f->why].bytes -= f->bytes;
 	f->why = why;

@@ -21,7 +21,7 @@
 #include "walk/walker.h"
 #include "wire/urlpath.h"
 
-#define CHUNK (64 * 1024) /* a longer line is none of a log */
+#define CHUNK (64 * 1024) /* a longer line does not come from an access log */
 
 struct listing {
 	const struct pool_conf *conf;
@@ -57,7 +57,7 @@ has_size(const struct pool_conf *conf, int dir, const char *name)
 	struct stat st;
 
 	if (conf->min == 0 && conf->max == 0)
-		return (true); /* the directory has told that it is a file */
+		return (true); /* the directory has shown that it is a file */
 	return (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		(uint64_t)st.st_size >= conf->min &&
 		(conf->max == 0 || (uint64_t)st.st_size <= conf->max));

@@ -1,7 +1,7 @@
 #include "accel-pool/log_line.h"
 
-/* After the quote that begins the request.  A user may have a quote in his name, so the time that
- * ends with a bracket is looked for first. */
+/* Finds the request after the quote that begins it.  A user may have a quote in the name, so this
+ * first looks for the time, which ends with a bracket. */
 static bool
 find_request(struct text line, struct text *rest)
 {

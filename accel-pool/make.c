@@ -27,7 +27,7 @@
 #include "base/pattern.h"
 #include "walk/report.h"
 
-#define DEFAULT_SPEC "1000x100x100k" /* the small files of 2007 */
+#define DEFAULT_SPEC "1000x100x100k" /* the small files of the benchmarks of 2007 */
 /* Besides the bytes: at least an inode and a name in its directory for each file. */
 #define FILE_COST 512u
 

@@ -9,8 +9,8 @@
  *
  * A run that changes the pool holds a lock on the directory.
  *
- * Errors   -errno; -ENOENT: the directory is not a pool, -EPROTO: the file is none of accel-pool,
- *          -EAGAIN: another run changes the pool.
+ * Errors   -errno; -ENOENT: the directory is not a pool, -EPROTO: the file is not one of
+ *          accel-pool, -EAGAIN: another run changes the pool.
  * Thread   one.
  */
 #ifndef ACCEL_POOL_MARKER_H
@@ -33,7 +33,7 @@ struct marker {
 /* Pure.  0 or -EPROTO. */
 int marker_parse(struct text t, struct marker *);
 void marker_put(const struct marker *, struct buf *);
-/* Adds a spec, or lets the one of its size grow.  NULL, or why the pool cannot have it. */
+/* Adds a spec, or enlarges the one with the same size.  NULL, or why the pool cannot have it. */
 const char *marker_add(struct marker *, const struct spec *);
 /* The spec that has the path, or NULL. */
 const struct spec *marker_find(const struct marker *, struct text path, struct spec_place *);

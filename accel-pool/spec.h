@@ -38,7 +38,7 @@ size_t spec_put_dir(const struct spec *, char dst[SPEC_TEXT_MAX]); /* "100k" */
 size_t spec_put_path(const struct spec *, struct spec_place, char dst[SPEC_TEXT_MAX]);
 /* The size of a file. */
 uint64_t spec_size(const struct spec *, struct spec_place, uint64_t seed);
-/* The place of a file; false: the path is none of this spec. */
+/* The place of a file; false: the path is not one of this spec. */
 bool spec_place_of(const struct spec *, struct text path, struct spec_place *);
 uint64_t spec_count(const struct spec *); /* files */
 /* of all files; an estimate for a range with more than a million files */

@@ -38,7 +38,7 @@ is_prefix(const char *text, void *at)
 #define HASHES "sdbm-avalanche|sdbm|djb2-avalanche|djb2|crc32-avalanche|crc32"
 
 static const struct option rows[] = {
-	/* The kernel reads so much ahead on the first read of a file.  A server finds these bytes
+	/* The kernel reads this much ahead on the first read of a file.  A server finds these bytes
 	 * in memory, and the kernel reads the rest meanwhile. */
 	{ "warm", 'w', "stat|open|read:BYTES|read:all", OPTION_OWN, AT(conf), .def = "read:128k",
 	    .read = read_warm, .expected = WARM_MODES,

@@ -87,8 +87,8 @@ append_date(GString *out, const char *name, int64_t when)
 }
 
 /* The tag of accel-server: size and time of change, so a file on two machines has the same tag.
- * No tag while one more change could leave the same times: a weak tag of the old contents would
- * match the new contents. */
+ * There is no tag while one more change could leave the same times: a weak tag of the old contents
+ * would match the new contents. */
 static void
 append_etag(GString *out, const struct warm_found *found)
 {
@@ -163,8 +163,8 @@ may_be_kept(const struct accel_conf *conf, char **params, int err)
 		(err == 0 ? accel_wants_all(params) : !accel_is_cached(conf, params)));
 }
 
-/* An authorizer allows by 200 and hands variables on (FastCGI, 6.3).  nginx's auth_request takes
- * any 2xx and needs no body. */
+/* An authorizer grants with status 200 and hands variables on (FastCGI, 6.3).  nginx's auth_request
+ * takes any 2xx and needs no body. */
 static void
 reply_go_on(const struct accel_conf *conf, char **params, int err, GString *reply)
 {
@@ -204,8 +204,8 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 	return (known);
 }
 
-/* For a directory without a slash at its end, where the links of its index file would lead one
- * level too high.  Two slashes in front would name another host. */
+/* For a directory without a slash at its end: links of its index file would lead one level too
+ * high.  Two slashes at the beginning would name another host. */
 static bool
 redirect(char **params, const char *path, const struct warm_found *found, GString *reply)
 {

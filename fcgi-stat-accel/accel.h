@@ -37,7 +37,7 @@ struct accel_conf {
 	/* WARM_CACHE_KEY names a file of one of these; .path NULL at the end; NULL: none */
 	const struct nginx_cache *caches;
 	bool late_503; /* an authorizer refuses at the deadline */
-	/* An answer holds for less than a second, so a web server must not keep it. */
+	/* An answer is true for less than a second, so a web server must not keep it. */
 	bool no_store;
 	bool etag, last_modified;
 	int expires; /* seconds; -1: no header */
@@ -55,7 +55,7 @@ struct accel_events {
 struct accel_counters {
 	struct accel_events events;
 	unsigned conns, conns_max; /* open connections, and their limit */
-	uint64_t answered_ns;      /* when a file was last answered; 0: none was */
+	uint64_t answered_ns;      /* when a file was last answered; 0: never */
 	struct warm_stages warm;
 	/* Nanoseconds from request to answer.  The loop's clock stands still for a round, so a
 	 * hot request counts as 0. */

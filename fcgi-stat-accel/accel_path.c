@@ -6,8 +6,8 @@
 #include "wire/urlpath.h"
 
 #define PAGE 4096ull
-/* The URI of nginx's subrequest in every example.  A name that ends so is the question's own, not
- * the name of the requested file. */
+/* The URI of nginx's subrequest in every example.  A name that ends so is that of the subrequest,
+ * not of the requested file. */
 #define QUESTION "/stat-accel"
 
 /* Empty counts as missing: servers pass unset variables as empty ones. */

@@ -1,4 +1,4 @@
-/* fcgi-stat-accel/advice.c -- counts what questions lead to, and judges each window. */
+/* fcgi-stat-accel/advice.c -- counts the outcomes of questions, and judges each window. */
 
 #include "fcgi-stat-accel/advice.h"
 
@@ -88,8 +88,8 @@ without_file(const struct advice_window *w)
 	return (n);
 }
 
-/* One path without a file needs one window; one with a file needs many.  Questions without any path
- * have a cause of their own. */
+/* One equal path without a file needs one window; with a file it needs many.  Questions without any
+ * path have a cause of their own. */
 static bool
 judge_equal(struct advice *a, uint64_t useless, uint64_t now_ns)
 {
@@ -136,7 +136,7 @@ is_warm(const struct advice_window *w, uint64_t useless)
 		w->waited_ns < w->answers * ADVICE_ASK_NS);
 }
 
-/* The cause of a long row of warm windows; ADVICE_IDS: not known yet. */
+/* The cause of many warm windows in a row; ADVICE_IDS: not known yet. */
 static enum advice_id
 warm_cause(const struct advice *a)
 {

@@ -29,16 +29,17 @@
 /* "Nearly all": a healthy site has a few per cent of absences; a storm of 404s reaches half. */
 #define ADVICE_BEGIN_PERCENT 90u
 #define ADVICE_END_PERCENT   75u
-/* One name: a favourite file reaches a third; a constant is all but those from other locations. */
+/* One name: a favourite file reaches a third of the answers; a constant name reaches all but those
+ * from other locations. */
 #define ADVICE_EQUAL_BEGIN 98u
 #define ADVICE_EQUAL_END   90u
 /* With the default --advice (a minute): an hour. */
 #define ADVICE_LONG 60u
 /* A cache that fills begins with misses only. */
 #define ADVICE_MISS_PERCENT 99u
-/* Questions that show the order; the next one decides nothing new. */
+/* Questions that show the order; more decide nothing new. */
 #define ADVICE_PROBES 3u
-/* Windows in which they must come; then the advice names both causes. */
+/* The questions must come within this many windows; otherwise the advice names both causes. */
 #define ADVICE_PROBE_WINDOWS 20u
 /* In a warm window at most one answer of this many waited for a disk. */
 #define ADVICE_COLD_ONE_OF 1000u
@@ -49,7 +50,7 @@
 #define ADVICE_ASK_NS 26000u
 /* An advice that comes and goes is logged once in this time. */
 #define ADVICE_AGAIN_NS (3600 * 1000000000ull)
-/* Bytes of an example; names come from clients. */
+/* Bytes of an example; longer names of clients are cut. */
 #define ADVICE_NAME_MAX 200u
 
 enum advice_id {
@@ -90,10 +91,10 @@ struct advice_window {
 	struct advice_name name, file, example[ADVICE_CAUSES]; /* the first of each kind */
 };
 
-/* Are all files warm when the question comes because they stay in memory, or because the server has
- * read them before it asks?  A file is dropped from memory.  Is it warm again at the next question,
- * another program has read it.  Only after ADVICE_LONG windows without a cold file, at most one
- * file a window. */
+/* Files may be warm when the question comes because they stay in memory, or because the server has
+ * read them before it asks.  To find out, one file is dropped from memory.  If it is warm again at
+ * the next question, another program has read it.  Only after ADVICE_LONG windows without a cold
+ * file, at most one file a window. */
 struct advice_probe {
 	enum { PROBE_IDLE, PROBE_SENT, PROBE_OUT } state;
 	uint64_t hash; /* of the file that was dropped */
@@ -102,11 +103,12 @@ struct advice_probe {
 
 struct advice {
 	uint64_t window_ns; /* 0: never says anything */
-	/* Drops a file from memory, then calls advice_forgotten().  False, NULL: cannot. */
+	/* Drops a file from memory, then calls advice_forgotten().  False: not possible now; NULL:
+	 * never. */
 	bool (*forget)(struct advice *, const char *path);
 	void *forget_arg;
 	const char *const *roots; /* shown beside examples; NULL: none */
-	/* began or ended; NULL: nobody hears it */
+	/* began or ended; NULL: no callback */
 	void (*say)(const struct advice *, enum advice_id);
 	struct advice_state state[ADVICE_IDS];
 	/* inside */
@@ -122,12 +124,12 @@ struct advice {
 };
 
 struct advice_answer {
-	/* that was looked up; unnamed: what the request has in its place */
+	/* path that was looked up; unnamed: what the request has in its place */
 	struct text path;
 	bool unnamed;
 	bool cached;        /* of a cache of nginx, where absences are usual */
 	int err;            /* of the look-up */
-	bool fresh;         /* the file was looked at now, with its bytes */
+	bool fresh;         /* the file was looked at for this answer, with its bytes */
 	uint64_t waited_ns; /* opening and reading; 0: no thread was needed */
 	bool awake;         /* the thread did not sleep meanwhile: it waited for no disk */
 };

@@ -115,7 +115,7 @@ patience(const struct conn *c)
 	return (time_left(c, c->lingering ? LINGER_MS : REQUEST_MS));
 }
 
-/* A receive that began under another deadline is called back, and comes here again. */
+/* A receive that began under another deadline is called back, and calls this function again. */
 static void
 conn_receive(struct conn *c)
 {
@@ -217,7 +217,7 @@ start_sending(struct turn *t, GString *bytes)
 	send_more(t);
 }
 
-/* Sends out, after the bytes that are in flight. */
+/* Sends all->out, after the bytes that are in flight. */
 void
 conn_put(struct conn *c)
 {

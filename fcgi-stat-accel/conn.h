@@ -39,7 +39,7 @@ struct conns {
 	enum timing_format timing;
 	struct request_reader *reader;
 	struct record_conf record;
-	void (*gone)(struct conns *); /* one was closed: its descriptor is free */
+	void (*gone)(struct conns *); /* a connection was closed: its descriptor is free */
 
 	/* buffers of the current request; kept between requests */
 	GString *path, *reply, *out;
@@ -48,7 +48,7 @@ struct conns {
 	/* Grows with each receive; serve.c compares it while draining. */
 	uint64_t events;
 	bool draining; /* each answer is the last one on its connection */
-	bool leaving;  /* connections may not become quiet any more */
+	bool leaving;  /* no connection may become quiet any more */
 };
 
 void conns_init(struct conns *); /* initializes the second half of struct conns */

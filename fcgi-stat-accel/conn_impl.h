@@ -13,7 +13,7 @@ struct turn {
 	/* waits for its file and is then read again; NULL: none */
 	GString *request;
 	struct warm_wait wait;
-	struct path_info info;   /* of the name that wait is for */
+	struct path_info info;   /* path info of the name that `wait` looks up */
 	uint64_t began_ns;       /* when it was complete */
 	GString *sending, *next; /* bytes in flight; bytes after them */
 	size_t sent;
@@ -27,7 +27,8 @@ struct conn {
 	struct conns *all;
 	struct list link;  /* quiet or busy */
 	struct turn *turn; /* NULL: none */
-	uint64_t since_ns; /* of its state; owed: of the first byte owed */
+	/* since when it is in its state; owed: since the first byte of what the peer owes */
+	uint64_t since_ns;
 	uint32_t id, requests;
 	bool receiving : 1; /* op is in flight */
 	bool owed : 1;      /* waiting for the rest of a request, or for the peer to close */

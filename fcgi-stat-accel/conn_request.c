@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "io/memory/pressure.h"
 
-/* The answer is due, or nobody needs it any more. */
+/* The answer is due, or is not needed any more. */
 static void
 stop_waiting(struct conn *c)
 {
@@ -25,7 +25,7 @@ send_reply(struct conn *c)
 	return (request_answer(all->reader, all->reply, all->out));
 }
 
-/* Without a path: what the web server passes in its place. */
+/* If there is no path: what the web server passes in its place. */
 static struct text
 name_for_advice(const struct conns *all, char **params)
 {
@@ -108,7 +108,7 @@ look_up(struct conn *c, char **params, struct warm_wait *w)
 	return (true);
 }
 
-/* Reads it again: a waiting request keeps its bytes and nothing of libfcgi. */
+/* Reads the request again: a waiting request keeps its bytes and no state of libfcgi. */
 static void
 file_found(struct warm_wait *w)
 {

@@ -15,7 +15,7 @@
 #include "io/start/pid.h"
 
 #define ANSWER_MS 8000 /* the child tries for 2 s to lock, and for 2 s to connect */
-/* of 10 ms: the queue of a busy process is full for a moment */
+/* tries of 10 ms: the queue of a busy process may be full for a moment */
 #define CONNECT_TRIES 200
 
 struct answer {

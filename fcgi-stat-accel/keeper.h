@@ -23,8 +23,8 @@ struct keeper_conf {
 
 /* A descriptor: closing it ends the child, which removes the socket; or -errno. */
 int keeper_start(const struct keeper_conf *);
-/* 0 or -errno.  *old: the process that got USR1; 0: nobody listened; -1: who listened is not known,
- * or no fcgi-stat-accel, and goes on.  Waits some seconds at most. */
+/* 0 or -errno.  *old: the process that got USR1; 0: there was none; -1: unknown, or not
+ * fcgi-stat-accel, and that process goes on.  Waits some seconds at most. */
 int keeper_replace(int keeper, pid_t *old);
 /* Removes path if it is that socket. */
 void keeper_remove(const char *path, const struct stat *made);

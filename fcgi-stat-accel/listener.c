@@ -23,12 +23,14 @@ struct listener {
 	char **peers; /* by TCP; NULL: every address */
 	uid_t *users; /* by unix socket; NULL: every user */
 	size_t n_users;
-	bool everywhere;             /* a wildcard address */
-	bool local;                  /* by TCP, only peers on this host */
-	const char *serves, *change; /* for the log: which peers are served, what changes that */
-	char *path;                  /* of a unix socket made here; otherwise NULL */
-	struct stat made;            /* so that the socket of another process is not removed */
-	char *temporary;             /* its place until listener_replace(); NULL: there is none */
+	bool everywhere; /* a wildcard address */
+	bool local;      /* by TCP, only peers on this host */
+	/* for the log: which peers are served, and which option changes that */
+	const char *serves, *change;
+	char *path;       /* of a unix socket made here; otherwise NULL */
+	struct stat made; /* so that the socket of another process is not removed */
+	/* its temporary path until listener_replace(); NULL: there is none */
+	char *temporary;
 	int keeper; /* closing it removes the socket; -1: listener_stop() removes it */
 	bool stay;  /* the keeper stays to the end */
 };
@@ -155,7 +157,7 @@ takes_every_address(int fd)
 	return (address_is_any(host) || text_eq(host, TEXT("[::]")));
 }
 
-/* Compares text, because the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
+/* Compares text, because the list is text.  An IPv4 peer of an IPv6 socket is written as IPv4. */
 static bool
 is_listed_peer(const struct listener *l, const char *peer)
 {

@@ -136,7 +136,7 @@ drop_root(struct program *p)
 static const int caught[] = { SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGHUP, SIGUSR2 };
 static int near_end = -1;
 
-/* After a hundred unread signals one more makes no difference. */
+/* After a hundred unread signals another signal makes no difference. */
 static void
 note(int number)
 {
@@ -157,7 +157,7 @@ catch_all(void (*handler)(int))
 		sigaction(caught[i], &sa, NULL);
 }
 
-/* Each signal is one byte on *fdp, its number, from now on. */
+/* From now on each signal writes one byte to *fdp: its number. */
 static int
 signals_open(int *fdp)
 {
@@ -217,8 +217,8 @@ sandbox_paths(const struct options *o)
 	return ((struct sandbox_path *)g_array_free(v, FALSE));
 }
 
-/* Before there are threads, which inherit the sandbox, and after all files outside of it were
- * opened. */
+/* Call it before there are threads, which inherit the sandbox, and after all files outside of it
+ * were opened. */
 static int
 enter_sandbox(struct program *p)
 {
@@ -240,8 +240,8 @@ enter_sandbox(struct program *p)
 	return (err != 0 ? EX_OSERR : 0);
 }
 
-/* X-Sendfile of any file is one forged request away, so the most that the answer can name is what
- * the web server may read anyway. */
+/* A client that can forge one request can read the file of any X-Sendfile, so an answer should name
+ * only files that the web server may read anyway. */
 static void
 warn_no_root(const struct options *o)
 {
@@ -370,7 +370,7 @@ describe(struct program *p)
 	p->status.started_s = clock_wall_ns() / NS_PER_S;
 }
 
-/* From here on new connections come to this process; the old one answers what it has. */
+/* From here on new connections come to this process; the old one finishes its own. */
 static int
 replace(struct program *p)
 {

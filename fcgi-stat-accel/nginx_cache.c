@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* nginx counts the bytes of the head in 16 bits.  HEAD, and a conditional GET that ends in 304,
- * need only these. */
+ * need only the head. */
 #define HEAD_MAX (64u << 10)
 
 /* Digits of levels: "1:2". */

@@ -7,7 +7,8 @@
  *   levels=1:2      /cache/d/6f/a6bf1757fff057f266b697df9cf176fd
  *
  * For an answer with Vary this is nginx's main file, which holds the variant that was stored first.
- * The names of other variants depend on headers of the request: nobody asks for these files here.
+ * The names of other variants depend on headers of the request, so the accelerator is not asked for
+ * these files.
  */
 #ifndef FCGI_STAT_ACCEL_NGINX_CACHE_H
 #define FCGI_STAT_ACCEL_NGINX_CACHE_H
@@ -35,7 +36,7 @@ const struct nginx_cache *nginx_cache_find(const struct nginx_cache *all, const 
 
 void nginx_cache_file(const struct nginx_cache *, const char *key, GString *path);
 
-/* From the bytes wanted of the answer to those of the file, which begins with a head. */
+/* Converts the wanted bytes of the answer to those of the file, which begins with a head. */
 void nginx_cache_ranges(struct range_set *);
 
 #endif

@@ -9,8 +9,8 @@
 
 #define LINES_MAX 8 /* a machine may have hundreds of mounts */
 
-/* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others of
- * a local disk ask nobody.  Servers of AFS and Ceph tell their clients what changes. */
+/* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others on
+ * a local disk ask no other machine.  Servers of AFS and Ceph tell their clients what changes. */
 #define OF_SMB                                                                           \
 	"mount with actimeo=60,closetimeo=60 (Linux 6.0): open() takes the handle of a " \
 	"file that was closed less than 60 s ago"
@@ -60,7 +60,7 @@ fits(const char *pattern, const char *type)
 			     : strcmp(pattern, type) == 0);
 }
 
-/* FUSE file systems of the desktop and of containers: no site is there. */
+/* FUSE file systems of the desktop and of containers: a site is never on them. */
 static bool
 is_of_the_system(const char *point)
 {

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* Above a root is -EXDEV. */
+/* -EXDEV: a directory above a root. */
 static bool
 is_dir(const struct warm_found *f)
 {

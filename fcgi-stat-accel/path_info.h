@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include "files/warm/warm.h"
 
-/* Zeros at the begin.  Bytes of the name: a directory, after the file, the next to look up; at 0:
- * all. */
+/* Starts as {0}.  Lengths in the name: one that is a directory, one that is longer than the file,
+ * and the next to look up; at 0: the whole name. */
 struct path_info {
 	size_t dir, behind, at;
 };

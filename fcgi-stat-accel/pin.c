@@ -9,7 +9,7 @@
 #include "io/disk/pin.h"
 
 /* A server opens the file within milliseconds, and a client of 20 kB/s has 100 kB after 5 s.
- * --remember is a second: the bytes of an answer that is remembered are still there. */
+ * --remember is a second, so the bytes of a remembered answer are still in memory. */
 #define PIN_MS 5000
 
 static uint64_t

@@ -14,7 +14,7 @@ struct io_pins_counters;
 
 #define PIN_MAX (1ull << 40)
 
-/* While it is root, as far as the system lets it. */
+/* Call it while the process is root.  Raises the limit as far as the system allows. */
 void pin_raise_limit(uint64_t bytes);
 /* Begins with as many of these bytes as may be locked; returns their number. */
 uint64_t pin_start(uint64_t bytes, struct io_pins_counters *);

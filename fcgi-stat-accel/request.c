@@ -13,7 +13,7 @@
 #define IN_SIZE     (128 * 1024) /* of a request: four record heads and RECORD_PARAMS_MAX */
 /* Of an answer: a status page, or a name of 64 KiB with %XX for each byte. */
 #define OUT_SIZE (1024 * 1024)
-/* Bytes that are written before starting again at 0: this many stay in the processor's cache. */
+/* Bytes that are written before starting again at 0, so that they stay in the processor's cache. */
 #define OUT_TURN    (32 * 1024)
 #define STREAM_ROOM 8192 /* libfcgi begins a record at least this often */
 

@@ -175,10 +175,10 @@ has_waiting_clients(const struct serve *s)
 	return (poll(&p, 1, 0) > 0);
 }
 
-/* Clients that connected before the signal are served: first the queue of the listener gets empty,
- * also while another process accepts from the same socket.  A kept connection may hold a request
- * from just before the signal, so none is closed while the kernel still reports events.  Beside
- * busy clients that takes no longer, because each answer is the last one of its connection. */
+/* Clients that connected before the signal are served: first the queue of the listener is emptied,
+ * even while another process accepts from the same socket.  A kept connection may hold a request
+ * from just before the signal, so none is closed while the kernel still reports events.  Busy
+ * clients do not make this longer, because each answer is the last one of its connection. */
 static void
 looked(struct io_op *op)
 {
@@ -275,7 +275,7 @@ beat(struct io_op *op)
 	start_timer(s, &s->beat, s->beat_ms, beat);
 }
 
-/* At half of what the service manager waits for it. */
+/* Half of the time that the service manager waits for a report. */
 static void
 start_beat(struct serve *s)
 {

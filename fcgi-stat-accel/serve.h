@@ -14,7 +14,8 @@ struct serve_conf {
 	struct conns conns; /* its upper half */
 	unsigned max_conns; /* beyond it the longest silent one is closed */
 	int signal_fd;      /* each signal is one byte, its number */
-	/* USR1, as FastCGI has it: another process is there, so running requests get this time. */
+	/* USR1, as FastCGI has it: another process serves now, so running requests get this
+	 * time. */
 	unsigned patience_ms;
 };
 

@@ -52,7 +52,7 @@ uptime_s(const struct status *s)
 	return ((clock_mono_ns() - s->started_ns) / NS_PER_S);
 }
 
-/* Without an answer: since the start. */
+/* Without any answer: seconds since the start. */
 static uint64_t
 idle_s(const struct status *s)
 {
@@ -98,7 +98,8 @@ oldest_job_ns(const struct io_pools_status *pools)
 	return (oldest);
 }
 
-/* What it does, what blocks, what it costs: for a person who sees this page for the first time. */
+/* What the program does, what blocks and what it costs, for a person who sees this page for the
+ * first time. */
 static void
 text_summary(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
@@ -287,7 +288,7 @@ query_has(char **params, const char *word)
 	return (false);
 }
 
-/* It changes all the time. */
+/* The page changes all the time, so it must not be kept. */
 static void
 answer(char **params, const char *type, struct text body, GString *reply)
 {

@@ -27,7 +27,7 @@ struct status {
 	const char *mode;                    /* "sendfile", "auth" */
 	const struct all_counters *counters;
 	const struct advice *advice;
-	const struct accel_conf *accel; /* for about.h; NULL: it does not answer */
+	const struct accel_conf *accel; /* for about.h; NULL: it is not answered */
 	const struct warm_conf *warm;
 	struct io_pools *pools;
 	unsigned open_asks;     /* mounts of roots, see open_asks.h */

@@ -20,8 +20,8 @@
 #include "base/list.h"
 #include "walk/dir.h"
 
-/* names; a kill would lose more work with larger batches, and sorting gain less with smaller
- * ones */
+/* names; with larger batches a kill would lose more work, with smaller ones sorting would gain
+ * less */
 #define WALK_BATCH_MAX 8192
 #define WALK_KEY_CHARS 32
 

@@ -21,7 +21,7 @@ struct walk_conf {
 	 */
 	void (*summary)(const struct walk_conf *, const struct walk_progress *, bool interrupted,
 	    GString *);
-	void *own; /* of visit() and summary() */
+	void *own; /* data of visit() and summary() */
 	enum warm_how how;
 	uint64_t before;                   /* WARM_READ: bytes of each file; WARM_ALL */
 	unsigned threads;                  /* threads at work, besides those that hang */

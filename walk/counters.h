@@ -7,18 +7,18 @@
 
 #include "base/counter.h"
 
-#define WALK_COUNTERS(T)                                                       \
-	T(files)       /* made warm */                                         \
-	T(directories) /* read */                                              \
-	T(others)      /* links, sockets, devices: their inodes */             \
-	T(bytes)       /* read from files */                                   \
-	T(errors)      /* names and directories that could not be made warm */ \
-	T(vanished)    /* gone after the directory was read */                 \
-	T(resumed)     /* names that an earlier run has finished */            \
-	T(excluded)    /* excluded by a pattern */                             \
-	T(elsewhere)   /* other file systems, which were skipped */            \
-	T(again)       /* directories that were read already */                \
-	T(found)       /* names, in batches */                                 \
+#define WALK_COUNTERS(T)                                                           \
+	T(files)       /* made warm */                                             \
+	T(directories) /* read */                                                  \
+	T(others)      /* links, sockets, devices: their inodes */                 \
+	T(bytes)       /* read from files */                                       \
+	T(errors)      /* names and directories that could not be made warm */     \
+	T(vanished)    /* gone after the directory was read */                     \
+	T(resumed)     /* names that an earlier run has finished */                \
+	T(excluded)    /* excluded by a pattern */                                 \
+	T(elsewhere)   /* on other file systems, so skipped */                     \
+	T(again)       /* directories that were read before, under another name */ \
+	T(found)       /* names, in batches */                                     \
 	T(finished)    /* of these */
 
 struct walk_counters {

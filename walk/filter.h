@@ -15,11 +15,13 @@ struct walk_filter {
 	const struct walk_shard *shard; /* files of other nodes are left out; NULL: none are */
 };
 
-bool walk_filter_needs_path(const struct walk_filter *); /* a pattern has a slash, or a shard */
+/* true if a pattern has a slash, or there is a shard */
+bool walk_filter_needs_path(const struct walk_filter *);
 
 /* path: below the root, without a slash at its start; NULL if walk_filter_needs_path() is false. */
 bool walk_filter_file(const struct walk_filter *, const char *name, const char *path);
-bool walk_filter_of_files(const struct walk_filter *); /* it leaves out files, not directories */
+/* true if it leaves out files; it may leave out no directory */
+bool walk_filter_of_files(const struct walk_filter *);
 /* --include and the shard apply to files only */
 bool walk_filter_dir(const struct walk_filter *, const char *name, const char *path);
 

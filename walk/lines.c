@@ -26,7 +26,7 @@ untaken(const struct lines *l)
 	return ((struct text){ l->rest->str + l->at, l->rest->len - l->at });
 }
 
-/* What is left has no end: waits for more of it, or gives it up. */
+/* The rest has no line end: waits for more bytes, or gives the line up. */
 static enum line_kind
 unfinished(struct lines *l, struct text *line)
 {

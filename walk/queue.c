@@ -21,7 +21,7 @@ struct walk_queue {
 	size_t open, max_open; /* open directories, atomic; about this many at most */
 	unsigned surplus;
 	GArray *hanging;    /* dev_t */
-	unsigned any_hangs; /* its length; atomic, read without the lock */
+	unsigned any_hangs; /* length of hangs; atomic, read without the lock */
 	int over_fd;
 };
 

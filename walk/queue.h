@@ -32,8 +32,8 @@ void walk_queue_free(struct walk_queue **); /* all work must be done */
 void walk_queue_add_dir(struct walk_queue *, struct walk_dir *);
 void walk_queue_add_batch(struct walk_queue *, struct walk_batch *);
 
-/* Waits.  True: one of the two is set, a job until walk_queue_done_*().  False: all work is done,
- * or there is one thread too many. */
+/* Waits.  True: one of the two pointers is set, to a job that ends with walk_queue_done_*().
+ * False: all work is done, or there is one thread too many. */
 bool walk_queue_take(struct walk_queue *, struct walk_dir **, struct walk_batch **);
 struct walk_batch *walk_queue_take_batch(struct walk_queue *); /* does not wait; NULL: none */
 

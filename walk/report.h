@@ -21,7 +21,7 @@ void walk_message(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void walk_report_failure(const struct walk_dir *, const char *name, const char *why);
 #define WALK_FAILURES_SHOWN 20
 
-/* Without line breaks; NULL: removes the line.  On a terminal only. */
+/* Shows the line, which has no line break; NULL: removes it.  On a terminal only. */
 void walk_status_line(const char *text);
 
 #endif

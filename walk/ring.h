@@ -28,7 +28,7 @@ struct ring_server {
 
 enum ring_hash { RING_SDBM, RING_DJB2, RING_CRC32 };
 
-/* n at least 1; of both: the caller frees the ring. */
+/* n: at least 1.  The caller frees the ring. */
 struct ring *ring_new(const struct ring_server *, size_t n);
 void ring_free(struct ring **);
 uint32_t ring_hash(enum ring_hash, bool avalanche, struct text key);

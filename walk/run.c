@@ -191,7 +191,7 @@ prepare(struct run *r)
 	return (r->conf->state != NULL ? open_state(r) : 0);
 }
 
-/* Threads may hang for ever, so it waits for nothing and frees nothing. */
+/* Other threads may hang for ever, so this waits for nothing and frees nothing. */
 static void
 end_at_once(struct run *r, int signo)
 {

@@ -95,8 +95,8 @@ next_entry(struct scan *s, DIR *stream)
 	return (de);
 }
 
-/* The stream has its own descriptor.  It is closed when the directory is read, the other one
- * when its names are done. */
+/* The stream has its own descriptor, which is closed when the directory has been read.  The other
+ * one is closed when its names are done. */
 static int
 read_entries(struct scan *s)
 {
@@ -135,14 +135,14 @@ open_dir(struct walker *w, struct walk_dir *d)
 		return (fd);
 	if (conf->one_fs)
 		return (-EXDEV);
-	/* A file system mounted there may hang, and its parent's device is not at fault. */
+	/* A file system mounted there may hang, which is not the fault of the parent's device. */
 	walker_enter(w, d, NULL, 0);
 	fd = walk_touch_dir(at, d->name, follow, false);
 	walker_leave(w);
 	return (fd);
 }
 
-/* With links only: a directory is read once, however many names lead to it. */
+/* Only with --follow: a directory is read once, even if several names lead to it. */
 static bool
 is_seen(struct walk_shared *s, dev_t dev, ino_t ino)
 {
@@ -157,7 +157,7 @@ is_seen(struct walk_shared *s, dev_t dev, ino_t ino)
 	return (!fresh);
 }
 
-/* A root may be a file.  A directory may be gone since it was found. */
+/* A root may be a file.  A directory may have been removed since it was found. */
 static void
 not_opened(struct walker *w, struct walk_dir *d, int err)
 {

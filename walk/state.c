@@ -19,7 +19,7 @@ static const char in_use[] = "another run is using it", not_ours[] = "this is no
 struct walk_state {
 	char *path;
 	int fd;
-	off_t end;            /* end of its last whole line */
+	off_t end;            /* where its last whole line ends */
 	GHashTable *keys;     /* of earlier runs; does not change */
 	GString *unsaved;     /* belongs to the thread that saves */
 	pthread_mutex_t lock; /* of noted */
@@ -218,8 +218,8 @@ create(struct walk_state *s, const char *head)
 	return (err);
 }
 
-/* Only regular files: a fifo would block, a device has no end.  Of a file that is not a state
- * file only the beginning is read. */
+/* Only regular files: a fifo would block, a device has no end.  Reads only the beginning of a file
+ * that is not a state file. */
 static bool
 is_state_file(int fd, off_t *size)
 {

@@ -33,8 +33,8 @@ struct walk_state;
 void walk_state_head(const struct walk_conf *, const char *cwd, GString *);
 
 /* Puts the keys in text (with a NUL after it) into *keys, a set of strings.  Returns its length up
- * to the last whole line.  -EPROTO: not a state file; -EBUSY: of a run with other options, *why
- * tells which. */
+ * to the last whole line.  -EPROTO: not a state file; -EBUSY: the file of a run with other options;
+ * *why tells which. */
 gssize walk_state_parse(const char *text, gsize n, const char *head, GHashTable *keys, char **why);
 
 int walk_state_open(const char *path, const char *head, struct walk_state **, char **why);

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As in io/disk/open.h: without the access time. */
+/* As in io/disk/open.h: the access time is left out. */
 #define FACTS (STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME)
 
 /* A fifo must not block the thread; a terminal must not become the controlling terminal. */

@@ -117,7 +117,8 @@ pace_file(struct walk_shared *s)
 		sleep_ns(wait_for(s, &s->files, 1));
 }
 
-/* The size of a read is known after it: waits until earlier bytes are paid for, then adds these. */
+/* The size of a read is known only after it: waits until earlier bytes are paid for, then adds
+ * these. */
 static void
 pace_read(struct walk_shared *s)
 {
@@ -217,7 +218,7 @@ touch_file(struct walker *w, const struct walk_batch *b, const char *name, bool 
 	return (err);
 }
 
-/* A directory in a list is read but not walked: find(1) lists its contents, too. */
+/* A directory in a list is read but not walked, because find(1) lists its contents, too. */
 static int
 read_listed_dir(struct walker *w, const struct walk_batch *b, const char *name)
 {
@@ -291,7 +292,7 @@ touch(struct walker *w, const struct walk_batch *b, const struct walk_name *n)
 	return (0);
 }
 
-/* The name is gone or something else now: the tree changes during the walk. */
+/* The name is gone, or now names something else: the tree changes during the walk. */
 static bool
 has_vanished(const struct walk_batch *b, int err)
 {

@@ -44,7 +44,7 @@ struct walker {
 
 void walker_init(struct walker *, struct walk_shared *);
 void walker_fini(struct walker *);
-void walker_run(struct walker *); /* until there is no work, or one thread too many */
+void walker_run(struct walker *); /* returns when there is no work, or one thread too many */
 
 /* For the main thread: true if it has been in one call since before_ns; *dev is the device.
  * Reports it once. */
