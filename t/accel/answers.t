@@ -112,7 +112,7 @@ subtest 'a name cannot add a header' => sub {
 	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-sendfile'}, "$dir/www/100% \xc3\xa4", 'raw is raw';
 };
 
-# The same name, as each server reads it.
+# The same name, in the form that each server reads.
 subtest 'each dialect has its header' => sub {
 	my $name = "100% \xc3\xa4?\@#+";
 	put("$dir/www/$name", 'x');
@@ -251,7 +251,7 @@ subtest 'it listens on a descriptor or on --listen' => sub {
 	is $app->get("$dir/www/file")->{status}, 200, 'is replaced';
 };
 
-# The port that the kernel chose for it: listening (0A) sockets in /proc, by the number of the socket.
+# The port that the kernel chose: the listening (0A) sockets in /proc, searched by the number of the socket.
 sub port_of {
 	my ($pid) = @_;
 	my %mine = map { (readlink // '') =~ /^socket:\[(\d+)\]/ ? ($1 => 1) : () } glob "/proc/$pid/fd/*";

@@ -47,7 +47,7 @@ sub ask {
 	$c->send(substr $bytes, $at);
 }
 
-# Takes one answer, and says whether it is the one that is due.
+# Takes one answer, and checks that it is the one that is due.
 sub take {
 	my ($c) = @_;
 	my $due = shift @{ $c->{due} } or return 1;

@@ -75,7 +75,7 @@ sub start {
 		'--listen=unix:@SOCKET@', "--root=$dir/www", '--threads=4');
 }
 
-# Whether this user may connect to the socket.
+# True if this user may connect to the socket.
 sub may_connect {
 	my ($user, $group) = @_;
 	return system('setpriv', "--reuid=$user", "--regid=$group", '--clear-groups', '--', $^X, '-MIO::Socket::UNIX',

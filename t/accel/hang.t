@@ -41,7 +41,7 @@ sub ask_all {
 	return map { my $c = $app->connect; $c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $_)); $c } @paths;
 }
 
-# Seconds of the slowest, each asked for alone on one kept connection.
+# Seconds of the slowest request; each is asked for alone on one kept connection.
 sub worst {
 	my (@paths) = @_;
 	my $c = $app->connect;
@@ -57,7 +57,7 @@ sub worst {
 	return ($worst, $wrong);
 }
 
-# A busy machine may hold up one round.  What waits for the mount would hold up all, until the deadline.
+# A busy machine may delay one round.  A request that waited for the mount would delay all rounds, until the deadline.
 sub not_held_up {
 	my ($what, @paths) = @_;
 	my ($best, $wrong) = ($SOON, 0);
@@ -112,7 +112,7 @@ subtest 'a hanging mount delays its own files only' => sub {
 	down();
 };
 
-# Together they want more threads than there are.
+# Together the mounts want more threads than there are.
 subtest 'several hanging mounts delay their own files only' => sub {
 	up();
 	my @sick = ($sick, map { Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1) } 2 .. 6);

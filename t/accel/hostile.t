@@ -18,7 +18,7 @@ my $file = put("$dir/file", 'x' x 100);
 my $good = request(1, 1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $file);
 my $app = Test::Fcgi->start('-t', 3);
 
-# Its deadline runs while the other tests do; the last one looks.
+# Its deadline runs during the other tests; the last test looks at it.
 my $half = $app->connect;
 $half->send(substr $good, 0, length($good) - 30);
 my $half_since = time;
@@ -283,7 +283,7 @@ subtest 'a path to listen on that is taken is refused' => sub {
 	is $one->get($file)->{status}, 200, 'which goes on';
 };
 
-# It sleeps while they come, so that the signal is what it hears first.
+# The application sleeps while the requests come, so that it sees the signal first.
 subtest 'requests from before the signal are answered' => sub {
 	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1024);
 	for my $how ({}, { passed => $tcp }) {

@@ -14,7 +14,7 @@ mkdir "$dir/$_" for qw(local disk www www/far);
 put("$dir/disk/file", 'x' x 1000);
 put("$dir/local/file", 'x');
 
-# What it says about these roots, and the number on its status page.
+# What it logs about these roots, and the number on its status page.
 sub said {
 	my (@roots) = @_;
 	my $app = Test::Fcgi->start('--status-path=/st', map { "--root=$_" } @roots);

@@ -143,7 +143,7 @@ subtest 'accel-graph reads the timing lines' => sub {
 # 444: landlock_create_ruleset; asks for the version only.
 my $abi = syscall 444, 0, 0, 1;
 
-# Landlock is not to be seen in /proc, so it is seen by what it forbids: a log whose directory now is another one.
+# /proc does not show Landlock, so the test tries something forbidden: a log whose directory is another one by now.
 sub writes_elsewhere {
 	my (@options) = @_;
 	my $log = "$dir/log/sandbox";

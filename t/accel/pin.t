@@ -10,7 +10,7 @@ use Test::Util qw(slurp);
 
 use constant { SIZE => 100_000, PAGES => 25, MB => 1 << 20 };
 
-# Not in /tmp, which may be a file system without a disk: it drops nothing.
+# Not in /tmp, which may be tmpfs: that drops no pages.
 my $dir = File::Temp->newdir('pin-XXXXXX', DIR => Test::Util::build_dir());
 my $tree = Cwd::abs_path("$dir");
 chmod 0755, $tree;
@@ -30,7 +30,7 @@ sub pages ($name) {
 	return $1;
 }
 
-# Pages that another program cannot drop.
+# The pages that remain after another program has tried to drop them.
 sub stay ($name) { drop($name); return pages($name) }
 
 sub up (@options) {
@@ -89,7 +89,7 @@ subtest 'what is wanted of a file' => sub {
 	down($app);
 };
 
-# Without a file that had to be read nothing leaves memory, so nothing is locked.
+# If no file had to be read, no bytes leave memory, so none are locked.
 subtest 'a file that was in memory' => sub {
 	my $app = up();
 	slurp("$tree/f5");
@@ -162,7 +162,7 @@ subtest 'a file that changes' => sub {
 	down($app);
 };
 
-# Root must be without the rights to raise the limit and to ignore it.
+# Root must not have the rights to raise the limit and to ignore it.
 subtest 'a small limit of the system' => sub {
 	my @limit = ('prlimit', '--memlock=' . MB, $> == 0 ? ('setpriv', '--bounding-set=-ipc_lock,-sys_resource') : ());
 	my $app = up({ under => \@limit }, '--pin=3m');

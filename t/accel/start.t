@@ -44,7 +44,7 @@ sub private_dev {
 	sh("ip link set lo up; mkdir $dev; mount -t tmpfs dev $dev; mkdir $dev/pts; ln -s pts/ptmx $dev/ptmx");
 	sh("mount -t devpts -o newinstance,ptmxmode=0666 devpts $dev/pts");
 	sh("touch $dev/$_; mount --bind /dev/$_ $dev/$_") for grep { -e "/dev/$_" } qw(null zero full random urandom tty);
-	# Not below $dir any more: what is removed at the end must not be a device.
+	# No longer below $dir: the clean-up at the end must not remove a device.
 	sh("mount --rbind $dev /dev; umount -l $dev; rmdir $dev");
 	my $log = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => '/dev/log') or die "/dev/log: $!";
 	chmod 0666, '/dev/log';
@@ -63,7 +63,7 @@ sub syslogged {
 	return @lines;
 }
 
-# What spawn-fcgi says, and its exit status.  The program goes on in the background.
+# The messages of spawn-fcgi, and its exit status.  The program goes on in the background.
 sub spawned {
 	my ($how, @options) = @_;
 	unlink "$dir/pid";
@@ -75,7 +75,7 @@ sub spawned {
 	return ($status, $said);
 }
 
-# A child of nobody's: it has ended when its number is gone.
+# A process whose parent has ended: it has ended when its number is gone.
 sub end {
 	for my $pid (splice @children) {
 		kill 'TERM', $pid;
@@ -181,7 +181,7 @@ sub finish_background {
 	return slurp("$dir/stderr");
 }
 
-# spawn-fcgi waits for 100 ms; then it says that all is well.  A busy machine gets some tries.  Without one that was in time there is no status.
+# spawn-fcgi waits for 100 ms; then it reports success.  A busy machine gets several tries.  If no try was in time there is no status.
 sub failed {
 	my ($fits, $how, @options) = @_;
 	my ($line, $status, $said);

@@ -110,7 +110,7 @@ subtest 'large records are taken whole' => sub {
 	is $c->reply->{status}, 200, 'and goes on';
 };
 
-# What a request is cut into: after each byte something else happens.
+# The pieces that a request is cut into: after each byte something else happens.
 subtest 'a connection may end in each state' => sub {
 	my $step = $sanitized ? 7 : 1;
 	my ($halves, $resets, $aborts) = (0, 0, 0);

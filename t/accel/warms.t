@@ -60,8 +60,8 @@ sub slurp {
 	return length $bytes;
 }
 
-# A kernel that takes memory back all the time (DAMON's pageout) may take pages between the answer and the look.  So of long files
-# the reads before the answer count, and a short one is tried again from the beginning: one that was never made warm fails each time.
+# A kernel that takes memory back all the time (DAMON's pageout) may take pages between the answer and the look.  So for long files the
+# reads before the answer count.  A short file is tried again from the beginning: a file that was never made warm fails each time.
 use constant { ALL => 24, TRIES => 10 };        # reads of 3000 KiB
 
 sub is_read {

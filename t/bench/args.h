@@ -1,4 +1,4 @@
-/* t/bench/args.h -- what the command lines of the load generators share. */
+/* t/bench/args.h -- what the command lines of the load generators have in common. */
 #ifndef BENCH_ARGS_H
 #define BENCH_ARGS_H
 

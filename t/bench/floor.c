@@ -24,11 +24,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IN_MEMORY (16 * 1024) /* up to here head and body are one send */
+#define IN_MEMORY (16 * 1024) /* up to this size head and body are one send */
 #define BATCH     16          /* answers kept side by side for pipelining */
 
 struct answer {
-	const char *url; /* what the request starts with */
+	const char *url; /* the beginning of the request */
 	const char *file;
 	size_t url_len;
 	char *bytes; /* head, or head and body BATCH times */

@@ -441,7 +441,7 @@ main(int argc, char **argv)
 	make_answer(ANSWER_UPLOAD, 16);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	fcgi = listen_on(&un, sizeof(un));
-	http = listen_on(&in, sizeof(in)); /* last: who can connect here finds both */
+	http = listen_on(&in, sizeof(in)); /* last: a client that can connect here finds both */
 	watch_listener(&http);
 	watch_listener(&fcgi);
 	loop(&http, &fcgi);

@@ -26,7 +26,7 @@ static bool serialize;
 static size_t start_max;
 static const char *header = "X-Sendfile";
 
-/* Opens it and reads its start: 0, or an errno. */
+/* Opens the file and reads its start: 0, or an errno. */
 static int
 make_warm(const char *path, char *buf)
 {

@@ -50,7 +50,7 @@ for my $case (
 		like $said, $want, '... and says why' . ($status ? '' : ' not');
 	}
 	next if $status == 0;
-	# The port is free for the start, so that only the fault is in its way.
+	# The port is free, so that only the fault can stop the start.
 	close $taken;
 	my ($rc, $started) = run('-D', $text);
 	$taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 1, ReuseAddr => 1) or die "listen: $!";
@@ -78,7 +78,7 @@ is_deeply [sort glob "$dir/*"], [sort @before, "$dir/x.conf"], '-t has made no f
 my ($rc, $said) = run('-t', $base . qq{server.username = "nobody-has-this-name"\nserver.pid-file = "$dir/none/pid"\nserver.network-backend = "telepathy"\n});
 is scalar(() = $said =~ /^\S+:\d+:\d+: server\.\S+: "/mg), 3, 'all faults are reported at once';
 
-# Settings that are compiled when the file was read: the error has their place, in a condition and around it.
+# Settings that are compiled after the file is read: an error names their place, inside a condition and outside.
 my $require = 'auth.backend = "plain"' . "\n" . qq{auth.backend.plain.userfile = "$dir/x.conf"\n};
 my @broken = (
 	[alias => 'alias.url = ( "/a/" => "b" )'],

@@ -50,7 +50,7 @@ network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait
 network_gthread_aio.c.78: (trace) write-start: 1173101341.229014 read-queue-wait: 576 ms read-time: 0 ms write-time: 134 ms
 network_gthread_aio.c.78: (trace) write-start: 1173101341.240815 read-queue-wait: 681 ms read-time: 6 ms write-time: 19 ms
 END
-	# These end in a blank.
+	# Lines that end in a blank.
 	'timing-lines-late.log' => join('', map { "$_ \n" } split /\n/, <<'END'),
 2009-10-16 12:00:01 (trace) (network_gthread_aio.c:73) write-start: 1255694401.237616 read-queue-wait: 680 ms read-time: 0 ms write-time: 21 ms
 2009-10-16 12:00:02 (trace) (network_gthread_sendfile.c:59) write-start: 1255694402.001200 read-queue-wait: 5 ms read-time: 44 ms write-time: 1 ms
@@ -78,7 +78,7 @@ sub loads {
 	my ($file, $name) = @_;
 	my $main = "$dir/main" . ++$nr . '.conf';
 	put($main, qq{include "$file"\nserver.document-root := "$www"\nserver.errorlog := "$dir/error.log"\n});
-	# One name of 2007 has another now; it works, and is mentioned.
+	# One name of 2007 is different now; the old one works, and a message says so.
 	for ('-t', '-tt') {
 		my $said = said(Test::Util::program('accel-server'), $_, '-f', $main);
 		$said =~ s/^0 \K\S+: server.max-write-threads is an old name; write server.max-read-threads\n// if $name =~ /threaded/;

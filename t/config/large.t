@@ -38,7 +38,7 @@ sub host ($n) {
 	return qq{\$HTTP["host"] == "h$n.example" {\n$log\nalias.url = ( "/a$n/" => "$dir/www/" )\n$what}\n};
 }
 
-# Exit status and what it says; a test fails if it takes longer than SECONDS.
+# Exit status and messages; a test fails if it takes longer than SECONDS.
 sub run ($what, @args) {
 	my $began = time;
 	my ($rc, $out, $err) = Test::Util::run_fed($program, '', @args, '-f', $conf);
@@ -85,7 +85,7 @@ for my $lines (10, 1000, 10_000, 50_000) {
 	};
 }
 
-# What server/config/check/limits.h says, from CFG_LOGS_MAX on, and CFG_BLOCKS_MAX.
+# The limits of server/config/check/limits.h, from CFG_LOGS_MAX on, and CFG_BLOCKS_MAX.
 sub refused ($what, $text, $line, $message) {
 	put($conf, base() . $text);
 	my ($rc, undef, $said) = Test::Util::run_fed($program, '', '-t', '-f', $conf);
@@ -114,7 +114,7 @@ subtest 'mistakes that are left out are said' => sub {
 	like $said, qr/^\Q$conf\E:28:1: further mistakes are left out, from here on$/m, '... and where the others begin';
 };
 
-# A new server takes over each of them by a message, and a socket has room for some 90.
+# A new server takes over each of them by a message, and a socket has room for about 90 messages.
 subtest 'many sockets and applications' => sub {
 	put("$dir/app", "#!/bin/sh\nexec sleep 1000\n");
 	chmod 0755, "$dir/app";

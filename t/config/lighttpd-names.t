@@ -39,7 +39,7 @@ SKIP: {
 	my @binaries = grep { -r } '/usr/sbin/lighttpd', glob '/usr/lib/lighttpd/*.so';
 	skip 'lighttpd is not installed', 1 unless @binaries;
 	my %family = map { /^([^.]+)\./ ? ($1 => 1) : () } keys %kind;
-	# Counters, flags of server.feature-flags, places in a list: no settings.
+	# Counters, flags of server.feature-flags, places in a list: none is a setting.
 	my %other = map { $_ => 1 } qw(fastcgi.requests proxy.requests scgi.requests ajp13.requests sockproxy.requests wstunnel.requests
 		cgi.requests server.metrics-high-precision server.pcre_jit server.absolute-dir-redirect server.clock-jump-restart server.pcre_jit
 		server.errorlog-high-precision server.graceful-restart-bg server.graceful-shutdown-timeout server.h1-discard-backend-1xx

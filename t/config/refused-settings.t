@@ -25,7 +25,7 @@ sub check {
 	return ($? >> 8, $said =~ s/\Q$dir\E/DIR/gr);
 }
 
-# What people had in their files in 2007 and have today.
+# Settings that people had in their files in 2007 and have today.
 my @refused = (
 	'access.deny-all = "enable"',
 	'auth.backend.ldap.hostname = "localhost"',

@@ -32,7 +32,7 @@ sub value {
 	}->{ $row->{type} };
 }
 
-# What the check of this configuration says, with LINE for the line of the setting.
+# The message of the check of this configuration, with LINE for the line of the setting.
 sub check {
 	my ($row, $conf) = @_;
 	my $set = "$row->{name} = " . value($row);

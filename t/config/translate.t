@@ -38,7 +38,7 @@ my $exists = '$PHYSICAL["existing-path"] =~ "(?#exists)"';
 my %pool = ('proxy-core.balancer' => '"sqf"', 'proxy-core.max-pool-size' => '"1024"');
 sub pool { my ($protocol, $list, %more) = @_; return { %pool, 'proxy-core.protocol' => qq{"$protocol"}, 'proxy-core.backends' => "( $list )", map { ("proxy-core.$_" => $more{$_}) } keys %more } }
 
-# What is written => a block, and what it must have.
+# Lines of lighttpd => a block, and what it must have.
 my @cases = (
 	['fastcgi.server = ( ".php" => (( "socket" => "/run/a.sock" )) )', files(fastcgi => '\.php'), pool(fastcgi => '"unix:/run/a.sock"')],
 	['fastcgi.server = ( ".php" => ( "label" => ( "host" => "127.0.0.1", "port" => "9000" )) )', files(fastcgi => '\.php'), pool(fastcgi => '"127.0.0.1:9000"')],

@@ -10,7 +10,7 @@ use Test::More;
 use Test::Systemd;
 use Test::Util qw(eventually find_program program put slurp temp_tree);
 
-# The rate makes the loads last longer than the upgrade on a fast machine.  On a slow one they last until all is answered.
+# The rate makes the loads last longer than the upgrade on a fast machine.  On a slow machine they last until all requests are answered.
 use constant { KEPT => 50_000, CLOSED => 50_000, RATE => 2500, TIMEOUT => 400, CONF => '/etc/stat-accel/accel-server.conf', URL => 'http://127.0.0.1:8080' };
 # nginx, which asks the accelerator before each file
 use constant { ASKED => 16_000, ASKED_RATE => 400, NGINX => 'http://127.0.0.1:8081' };
@@ -29,13 +29,13 @@ Test::Deb::debian("$tree", @debs);
 my $sd = Test::Systemd->boot(root => "$tree");
 my %before = Test::Deb::files("$tree");
 
-# In the container, with its terminal output as the name of the test if it fails.
+# Runs it in the container; if it fails, its terminal output is the name of the test.
 sub works ($name, @command) {
 	my ($status, $text) = $sd->command(@command);
 	return ok($status == 0, $name) || diag("@command: $status\n$text");
 }
 
-# A command of doc/operations.md, where the packages are.
+# A command of doc/operations.md, with the paths of the packages.
 my @pasted = slurp("$FindBin::Bin/../../doc/operations.md") =~ /^(apt-get install .*)$/mg;
 is scalar @pasted, 3, 'doc/operations.md installs, upgrades, and goes back';
 sub paste ($command) { return works($command, 'sh', '-c', "cd /root/debs && $command") }
@@ -84,7 +84,7 @@ END
 my $nginx_pid;
 END { local $?; kill TERM => $nginx_pid if $nginx_pid }
 
-# nginx of this machine in the network of the container, with the files and the accelerator of that.
+# nginx of this machine in the network of the container, with the files and the accelerator of the container.
 sub nginx () {
 	my $dir = temp_tree();
 	put("$dir/conf", <<"END");
@@ -112,7 +112,7 @@ END
 	return $dir;
 }
 
-# Three loads at a fixed rate, long enough for the upgrade between: kept connections, one for each request, and by way of nginx.
+# Three loads at a fixed rate, long enough for the upgrade in between: kept connections, one connection for each request, and through nginx.
 sub load (@args) {
 	my @command = inside('accel-load', '--json', '-q', '-c', 20, '-t', TIMEOUT, '--verify', 'pattern', '--urls', "$tree/root/urls", @args);
 	my $pid = open(my $from, '-|', @command) // die "fork: $!";

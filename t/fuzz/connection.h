@@ -8,7 +8,8 @@
  *   "\xfe" w n          n tenths of a second pass
  *
  * Three bytes in front choose the configuration and what happens by itself: connects, sends, the
- * disk.  All else is in event().  Every connection ends when nobody does anything any more.
+ * disk.  All other events are in event().  Every connection ends when neither side does anything
+ * any more.
  */
 #ifndef T_FUZZ_CONNECTION_H
 #define T_FUZZ_CONNECTION_H
@@ -28,18 +29,18 @@
 #include "server/module/rules.h"
 #include "server/worker/worker.h"
 
-/* Around what the server does, not the test. */
+/* Around calls of the server, not around those of the test. */
 #ifndef SERVER_WORKS
 #define SERVER_WORKS(on) ((void)0)
 #endif
 
 #define MARK         '\xfe'
-#define ROOT         "/usr" /* is opened; its files are those of disk_op() */
+#define ROOT         "/usr" /* the server opens it; its files are those of disk_op() */
 #define CLIENTS      2
 #define FIRST_CLIENT 600
 #define FIRST_FILE   5000
 #define EVENTS       200 /* of one input */
-#define STEPS        400 /* that happen by themselves after one event */
+#define STEPS        400 /* events that happen by themselves after one event */
 #define ENDS_S       120 /* longer than all time-outs of the configuration in a row */
 #define TABLE        512
 
@@ -58,7 +59,7 @@ static const struct proto_names {
 static struct {
 	int protocol;
 	unsigned by_hand, files;
-	bool newest; /* of the applications speaks */
+	bool newest; /* of the applications, the newest one sends; else the oldest */
 	int clients;
 	unsigned taken[CLIENTS + 1];
 	struct buf to_say[CLIENTS + 1];
@@ -560,7 +561,7 @@ client_ends(int nr, int res)
 		sim_finish(io, op, res);
 }
 
-/* The nth op in flight does what it is for, or fails. */
+/* The nth op in flight succeeds, or fails. */
 static void
 nth_op(unsigned n, int err, size_t max)
 {
@@ -629,7 +630,7 @@ event(struct text t)
 	}
 }
 
-/* Nobody does anything any more; the disk answers. */
+/* Neither side does anything any more; the disk answers. */
 static void
 all_end(void)
 {

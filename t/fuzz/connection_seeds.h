@@ -90,7 +90,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	     "D\xfe"
 	     "dHEAD /none HTTP/1.1\r\n" HOST "\r\n\xfe"
 	     "f"),
-	/* what fails, with nothing else */
+	/* failures, each by itself */
 	SEED("\x09\x00\x00"
 	     "cPOST /app HTTP/1.1\r\n" HOST CHUNKED "\r\nZZ\r\n"),
 	SEED("\x01\x20\x00"

@@ -26,12 +26,12 @@ struct input {
 	char p[INPUT_MAX];
 };
 
-static struct input now; /* what the target is at, for the handler */
+static struct input now; /* the input that the target runs on, for the signal handler */
 static uint64_t state;
 static struct fuzz_seed seeds[FILES_MAX]; /* those of the target, then the files of DIR */
 static size_t nseeds;
 
-/* What parsers trip over. */
+/* Words that parsers may fail on. */
 static const struct fuzz_seed words[] = {
 	SEED("\r\n"),
 	SEED("\r"),
@@ -107,7 +107,7 @@ take_own_seeds(void)
 		seeds[nseeds++] = *s;
 }
 
-/* What is longer than an input is cut. */
+/* A file that is longer than an input is cut. */
 static void
 take_file(const char *path)
 {
@@ -144,7 +144,7 @@ take_files(const char *dir)
 	free(names);
 }
 
-/* Makes room for n bytes at `at`, as far as there is any; returns how many. */
+/* Makes room for n bytes at `at`, as far as possible; returns how many. */
 static size_t
 open_gap(struct input *in, size_t at, size_t n)
 {

@@ -181,7 +181,8 @@ no_reader(struct setup *s, int resource, int err)
 	must(request_reader_new(&s->reader) == 0);
 }
 
-/* The answer cannot be written, nor a new file made for the next one; out stays as it was. */
+/* The answer cannot be written, nor can a new file be made for the next one; out stays as it
+ * was. */
 static void
 no_room(struct setup *s, const GString *request)
 {
@@ -210,7 +211,7 @@ large_answer(struct setup *s, const GString *request)
 	must(!request_answer(s->reader, s->reply, s->out) && s->out->len == len);
 }
 
-/* Cut anywhere: libfcgi says no, or reads what is there. */
+/* Cut anywhere: libfcgi refuses it, or reads the bytes that are there. */
 static void
 cut_request(struct setup *s, const GString *request)
 {
@@ -343,7 +344,7 @@ setup_once(struct setup *s)
 	for (i = 0; i < s->record.n_names; i++)
 		s->names[i] = (struct text){ s->variables[i], strlen(s->variables[i]) };
 	must(request_reader_new(&s->reader) == 0);
-	/* no room in a file shall be an error of write(2) */
+	/* without room in a file write(2) must fail, not end the program */
 	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	s->path = g_string_new(NULL);
 	s->reply = g_string_new(NULL);

@@ -31,7 +31,7 @@ fault(void *arg, unsigned line, struct text text, const char *why)
 	f->n++;
 }
 
-/* What a line bans by itself the whole file bans, too. */
+/* A network that a line alone bans, the whole file bans, too. */
 static size_t
 check_line(struct text line, const struct ban_list *all, struct faults *alone)
 {

@@ -109,7 +109,7 @@ input_of(struct text text)
 	return (in);
 }
 
-/* What is not rewritten stays where it is. */
+/* A value that is not rewritten stays the same text. */
 static void
 rewrite_some(const struct conf_map *map, const struct conf_input *in)
 {
@@ -168,8 +168,8 @@ compile_rules(const struct conf *c, void *arg)
 	return (true);
 }
 
-/* NULL: a condition could not be decided, and it is said which.  That depends on processor time, so
- * two runs may differ in it. */
+/* NULL: a condition could not be decided, and conf_view_failed() names it.  That depends on
+ * processor time, so two runs may differ in it. */
 static const struct conf *
 match(struct conf_view *v, const struct conf_input *in)
 {
@@ -213,7 +213,7 @@ match_some(const struct config *cfg)
 	conf_view_free(v);
 }
 
-/* What was printed means the same, so that it is printed the same. */
+/* The printed text has the same meaning, so printing it again gives the same text. */
 static void
 print_twice(const struct config *cfg)
 {

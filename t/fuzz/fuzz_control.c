@@ -57,7 +57,7 @@ check_url(struct text in)
 		must(target.p[i] > ' ' && target.p[i] < 0x7f);
 }
 
-/* The charset stands at the end, and once. */
+/* The charset comes last, and once. */
 static void
 check_type(struct text in)
 {

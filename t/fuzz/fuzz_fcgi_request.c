@@ -61,7 +61,7 @@ struct sent {
 	bool keep;
 };
 
-/* What the second reader found. */
+/* The result of the second reader. */
 struct got {
 	struct buf params, body;
 	struct proxy_field var[VARS_MAX];
@@ -267,7 +267,7 @@ as_variable(struct text name, struct buf *to)
 	return (true);
 }
 
-/* All the client's lines of that name, in order, with a separator; nothing else. */
+/* All lines of the client with that name, in order, with a separator, and no others. */
 static void
 check_client_variable(const struct sent *s, struct text name, struct text value)
 {

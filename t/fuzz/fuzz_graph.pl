@@ -3,8 +3,8 @@
 #
 #	perl t/fuzz/fuzz_graph.pl [SECONDS [DIR]]        DIR: files that are seeds, too
 #
-# A line is none about timing, a sentence about what is wrong, or a row whose figures are in their bounds.  No line takes
-# more than half a second of processor time (a busy machine is not a finding), and none makes a warning.
+# Of each line accel-graph makes nothing (it is not about timing), a sentence about what is wrong, or a row whose figures are in their
+# bounds.  No line takes more than half a second of processor time (a busy machine is not a finding), and none makes a warning.
 use v5.36;
 use FindBin;
 use lib "$FindBin::RealBin/../../scripts/lib";

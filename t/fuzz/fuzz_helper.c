@@ -177,7 +177,7 @@ check_message(struct text in)
 	nfds = (unsigned char)in.p[0] % (SENT_MAX + 1);
 	room = (unsigned char)in.p[1] + 1u;
 	in = (struct text){ in.p + 2, in.n - 2 };
-	got = malloc(room); /* no more than that: the sanitizer sees what is written past it */
+	got = malloc(room); /* no more bytes: the sanitizer sees what is written past them */
 	must(got != NULL && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	before = lowest_free(pair[0]);
 	if (nfds < 2)
@@ -268,7 +268,7 @@ learn_host(struct sources *s)
 	source_free(&is);
 }
 
-/* Takes the record.  There is a configuration, or it is said what is wrong with it. */
+/* Takes the record.  There is a configuration, or a message about what is wrong with it. */
 static void
 replay(struct sources *s)
 {

@@ -27,7 +27,7 @@ struct outcome {
 	struct buf body;
 };
 
-/* What comes out of these bytes, fed in pieces as a connection does. */
+/* The result of these bytes, fed in pieces as a connection does. */
 static void
 feed(struct text all, size_t first, size_t step, struct outcome *o)
 {

@@ -16,7 +16,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	{ NULL, 0 },
 };
 
-/* Each line that is not a URL would be a line on standard error. */
+/* Does nothing: each line that is not a URL would print a line on standard error. */
 void
 load_message(const char *format, ...)
 {

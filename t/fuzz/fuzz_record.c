@@ -35,7 +35,7 @@ static const struct record_conf conf = {
 	.names = names, .n_names = NELEM(names), .max_conns = 12345, .max_reqs = 7
 };
 
-/* What a connection would see. */
+/* The results that a connection would see. */
 struct seen {
 	/* results in order, with requests, and how long reply was */
 	GString *log;
@@ -150,7 +150,7 @@ answer(struct record *r, struct seen *s)
 	s->over = !r->keep;
 }
 
-/* late: the answer is not there before the next request comes. */
+/* late: the answer is not ready before the next request comes. */
 static void
 see(struct record *r, struct seen *s, enum record_result result, bool late)
 {
@@ -192,7 +192,8 @@ feed(struct record *r, struct seen *s, const uint8_t *p, size_t n, bool late)
 	}
 }
 
-/* The bytes in pieces of step; each in memory of its own, so that reading on is noticed. */
+/* Feeds the bytes in pieces of step.  Each piece has memory of its own, so that the sanitizer sees
+ * reads past it. */
 static void
 run(struct seen *s, const uint8_t *p, size_t n, size_t step, bool late)
 {

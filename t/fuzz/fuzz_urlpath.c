@@ -18,7 +18,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	{ NULL, 0 },
 };
 
-/* What a servlet container makes of the segment. */
+/* The segment as a servlet container reads it. */
 static struct text
 without_parameters(struct text seg)
 {
@@ -79,7 +79,7 @@ check_name(struct text in, const char *cleaned, int cleaned_n)
 	free(dst);
 }
 
-/* The input is path and query; the last byte of the input says what is asked for. */
+/* The input is path and query; its last byte chooses the options. */
 static void
 check_options(struct text in)
 {

@@ -2,8 +2,8 @@
  *
  * Input: lines "R..." Range, "I..." If-Range, "M..." If-Match, "N..." If-None-Match, "S..."
  * If-Modified-Since, "U..." If-Unmodified-Since, "Z" and digits: the size of the file, "E" and
- * numbers: what its tag is made of. Of a field that comes twice the second line counts for lists
- * only, as in a request that wire/http1/http1.c has read. */
+ * numbers: what its tag is made of. If a field comes twice, the second line counts for lists only,
+ * as in a request that wire/http1/http1.c has read. */
 #include <stdio.h>
 #include <string.h>
 #include "base/must.h"
@@ -115,8 +115,8 @@ status_with(enum http_known id, struct text value, const struct validators *v)
 	return (conditions_check(&r, v));
 }
 
-/* What we give out comes back: the file has not changed.  A weak tag is good for that only, and is
- * like no strong one. */
+/* A tag that the server sent comes back: the file has not changed.  A weak tag is good for that
+ * only, and equals no strong tag. */
 static void
 check_tag(struct text numbers)
 {
@@ -175,8 +175,8 @@ in_parts(const struct range_part *v, unsigned n, uint64_t at, uint64_t size)
 	return (false);
 }
 
-/* What is to be warm of a file: in order, apart, no more than `most` bytes; each byte of the first
- * ones that is asked for, and none that is not. */
+/* The parts of a file that are to be warm: in order, apart, no more than `most` bytes.  They have
+ * the first bytes that are asked for, and no others. */
 static void
 check_want(struct text header, uint64_t size, uint64_t most)
 {

@@ -63,7 +63,7 @@ check_word(const char *word)
 		must(conf.how == WARM_READ && strncmp(word, "auto", 4) == 0);
 }
 
-/* As accept(2) would give it; the family is none that we know when the word is not an address. */
+/* The address as accept(2) would give it; its family is unknown if the word is not an address. */
 static struct client_addr
 accepted(const char *word)
 {
@@ -99,8 +99,8 @@ check_address(const char *word)
 	must(client_addr_same(a, again) && client_addr_key(a) == client_addr_key(again));
 }
 
-/* The pieces lie in the text and make it up again; what is refused says why, and an address is the
- * same as itself. */
+/* The pieces are slices of the text and together make it; a refusal has a reason, and an address is
+ * the same as itself. */
 static void
 check_socket(struct text line)
 {
@@ -122,7 +122,7 @@ check_socket(struct text line)
 	must(address_bare(host).n == host.n || address_bare(host).n + 2 == host.n);
 }
 
-/* Below a root it has no slash in front; an URL has no ".." either. */
+/* Below a root it has no slash at its start; a URL has no ".." either. */
 static void
 check_entry(struct text line, bool urls, const char *below)
 {
@@ -156,8 +156,8 @@ check_line(struct text line)
 	free(word);
 }
 
-/* The head of this run, or one of another; whole lines with keys, and no more of them than there
- * are lines. */
+/* The head is that of this run, or of another one; the lines are whole and have keys, at most as
+ * many as there are lines. */
 static void
 check_state(const char *text, size_t n, const char *head, bool head_is_good)
 {

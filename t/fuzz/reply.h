@@ -8,7 +8,7 @@
 #include "base/must.h"
 #include "wire/codec/codec.h"
 
-/* What an exchange would see. */
+/* The results that an exchange would see. */
 struct seen {
 	struct buf body, note, head, answer;
 	enum proto_kind end;
@@ -63,7 +63,8 @@ see(struct seen *s, const struct proto_event *ev, struct reply_head *h)
 	return (false);
 }
 
-/* The bytes in pieces of step; each in memory of its own, so that reading on is noticed. */
+/* Feeds the bytes in pieces of step.  Each piece has memory of its own, so that the sanitizer sees
+ * reads past it. */
 static void
 run(const struct proto *p, struct seen *s, struct text all, size_t step)
 {

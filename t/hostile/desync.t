@@ -65,7 +65,7 @@ sub filled { my ($value, @lines) = @_; my @all = map { s/%/$value/r } @lines; re
 # The verdict of a part: what a reader of RFC 9112 must do.
 use constant { OK => 0, ANY => 1, BAD => 2 };
 
-# Each makes of the smuggled request: [name, verdict, lines, bytes after the head, body that the application gets].
+# Each function turns the smuggled request into cases: [name, verdict, lines, bytes after the head, body that the application gets].
 sub lengths {
 	my ($s) = @_;
 	my $n = length $s;
@@ -100,11 +100,11 @@ sub lengths {
 	push @all, map { [ "coding \"$_\"", ANY, ["Transfer-Encoding: $_"], $wrapped, $s ] } ('chunked,', ',chunked', ', chunked , ,');
 	push @all, [ 'two lines of codings', BAD, [ $te, $te ], $hidden ], [ 'two lines of codings', BAD, [ $te, 'Transfer-Encoding: identity' ], $hidden ],
 		[ 'two lines of codings', BAD, [ 'Transfer-Encoding: x', $te ], $hidden ];
-	# Another name is another field: the body is as long as the length says.
+	# A field with another name does not count: the body is as long as the length says.
 	push @all, map { [ "a field \"$_\"", OK, [ "Content-Length: $both", "$_: chunked" ], $hidden, $hidden ] }
 		qw(Transfer_Encoding TransferEncoding X-Transfer-Encoding Transfer-Encodin Transfer--Encoding HTTP_TRANSFER_ENCODING Transfer-Encoding_ Transfer.Encoding);
 	push @all, map { [ "a field \"$_\"", OK, [ "$_: 0", "Content-Length: $n" ], $s, $s ] } qw(Content_Length ContentLength X-Content-Length CONTENT_LENGTH Content-Length_ Content.Length);
-	# No name at all, or a line that ends elsewhere.
+	# No name at all, or a line break at another place.
 	for ("% ", "%\t", " %", "\t%", "%\0", "\0%", "%\r", "%\x0b", "\x0b%", "%\xa0", "X: a\r\n %", "X: a\r\n\t%", "X: a\n%", "X: a\r%", "X: a\0%", "X:\n%", "X: a\r\r\n%", "\n%", "\r%", ":%", "X %", "(%)", "[%]", "\"%\"", "{%}", "/%", "\x7f%", "\x80%") {
 		my ($form, $shown) = ($_, $_ =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger);
 		push @all, [ "a name \"$shown\"", BAD, [ "Content-Length: $both", filled('Transfer-Encoding', $form) . ': chunked' ], $hidden ],
@@ -116,7 +116,7 @@ sub lengths {
 	return @all;
 }
 
-# Chunks of the smuggled request, and what stands around them.
+# Chunks of the smuggled request, and the bytes around them.
 sub codings {
 	my ($s) = @_;
 	my $n = sprintf '%x', length $s;
@@ -189,7 +189,7 @@ sub replies {
 		next if $status == 100;
 		my ($n) = $fields =~ /^Content-Length: (\d+)\r$/mi;
 		return undef if !defined $n || $fields =~ /^Transfer-Encoding/mi;
-		# A head that is refused has no method yet: its error page may have a body, before the end.
+		# A refused head has no method yet: its error page may have a body, before the end of the stream.
 		$n = 0 if $head && !@all && !($status >= 400 && length $in == $n);
 		return undef if length $in < $n;
 		push @all, [ $status, substr $in, 0, $n, '' ];
@@ -208,7 +208,7 @@ sub outcome {
 	return join ' ', map { $_->[0] == 200 ? $_->[1] =~ s/ \d+\n\z//r : $_->[0] < 400 ? "status $_->[0]" : 'refused' } @$all;
 }
 
-# A part of the head and a part of the framing; the smuggled request stands where a lax reader would look for the next one.
+# A part of the head and a part of the framing; the smuggled request is where a lax reader would look for the next one.
 sub attack {
 	my ($place, $pick_head, $pick_body, $random) = @_;
 	my $n = ++$count;

@@ -76,7 +76,7 @@ subtest 'the model sees what is wrong' => sub {
 	like $model->journal("r3 0 GET 0 @{[ md5_hex('') ]} whole"), qr/nobody sent/, '... or one that nobody sent';
 };
 
-# The last group met a use after free, which few seeds do.
+# The last group found a use after free, which few seeds find.
 my $last = $ENV{MEET} // (sanitized() ? 160 : 320);
 my @seeds = (1 .. $last, 449 .. 456);
 my $run = Test::Meet->new(jobs => 3);

@@ -85,7 +85,7 @@ drip_chunked(struct peer *p, char *out, unsigned *requests)
 	return ((size_t)snprintf(out, PIECE_MAX, "1\r\nb\r\n"));
 }
 
-/* Half a megabyte is announced, some of it comes. */
+/* Announces half a megabyte, and sends a part of it. */
 static size_t
 stop_body(struct peer *p, char *out, unsigned *requests)
 {
@@ -190,8 +190,8 @@ ask_agents(struct peer *p, char *out, unsigned *requests)
 
 /* ---------------------------------------------------------------- nonsense */
 
-/* In turn: near the limit of a head, over it in one field, over it in many, a list of 2000
- * Connection words. */
+/* In turn: a head near the limit, one field over it, many fields over it, a list of 2000 Connection
+ * words. */
 static size_t
 big_head(struct peer *p, char *out, unsigned *requests)
 {
@@ -239,7 +239,7 @@ bad_chunks(struct peer *p, char *out, unsigned *requests)
 /* ---------------------------------------------------------------- where two features meet */
 
 /* A malformed body for an application that gets bodies while they arrive, in the segment of its
- * head or in the next one; with an error handler that is one request in another. */
+ * head or in the next one.  With an error handler it is one request inside another. */
 static size_t
 bad_stream(struct peer *p, char *out, unsigned *requests)
 {
@@ -276,7 +276,7 @@ stale_name(struct peer *p, char *out, unsigned *requests)
 	return (n + put(out + n, "GET", opt.file, ""));
 }
 
-/* Leaves while its reply is made of what another part of the server has to say first. */
+/* Leaves while its reply waits for another part of the server. */
 static size_t
 leave_behind(struct peer *p, char *out, unsigned *requests)
 {

@@ -57,7 +57,7 @@ watch(struct peer *p, int how)
 	epoll_ctl(ep, how, p->fd, &ev);
 }
 
-/* Breaks the connection: nothing stays in TIME_WAIT. */
+/* Resets the connection, so that none stays in TIME_WAIT. */
 static void
 peer_end(struct peer *p)
 {
@@ -117,7 +117,7 @@ peer_open(struct peer *p)
 
 /* ---------------------------------------------------------------- sending */
 
-/* Sends what it can of a piece; the rest is kept until the socket has room. */
+/* Sends as much of a piece as the socket takes; the rest is kept until the socket has room. */
 static void
 peer_send(struct peer *p, const char *piece, size_t len)
 {
@@ -265,7 +265,7 @@ run_tick(struct run *r)
 		if (r->peers[i].fd >= 0)
 			peer_tick(&r->peers[i]);
 		else if (r->next_connect <= now) {
-			/* No burst after a pause: a slot that was free for long is not a credit. */
+			/* No burst after a pause: a slot that was free for long gives no credit. */
 			r->next_connect =
 			    (r->next_connect + TICK_NS * 5 > now ? r->next_connect : now) +
 			    NS / r->rate;

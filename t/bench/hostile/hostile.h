@@ -70,7 +70,7 @@ struct peer {
 	uint64_t due;     /* next piece, or the reset when `last` */
 	uint64_t sip_at;
 	bool connecting, blocked, last, reading;
-	char *rest; /* of a piece the socket did not take whole */
+	char *rest; /* rest of a piece that the socket did not take as a whole */
 	size_t rest_len;
 };
 
@@ -87,7 +87,7 @@ struct options {
 extern struct options opt;
 
 void options_read(int argc, char **argv);
-void engine_run(void); /* until the time is over, or INT or TERM */
+void engine_run(void); /* ends when the time is over, or on INT or TERM */
 void report(double seconds);
 
 uint64_t clock_ns(void);

@@ -18,7 +18,7 @@ use Time::HiRes qw(sleep time);
 
 use constant PREFIX => 'accel-test-';
 
-# Where the controller is: { dir, version }, or { why }.
+# The place of the controller: { dir, version }, or { why }.
 sub _controller () {
 	state $found = _find();
 	return $found;
@@ -76,7 +76,7 @@ sub killed ($self) {
 	return $n // 0;
 }
 
-# True when it is gone. The kernel needs a moment after the last process has ended.
+# True when it is removed.  The kernel needs a moment after the last process has ended.
 sub remove ($self) {
 	my $deadline = time + 2;
 	while (!rmdir $self->{dir}) {

@@ -1,6 +1,6 @@
 package Test::Check;
 
-# Runs accel-check on configurations with marks.  "#! ID..." stands above the line that a finding names.
+# Runs accel-check on configurations with marks.  "#! ID..." is above the line that a finding names.
 use v5.36;
 use Cwd qw(abs_path);
 use Exporter qw(import);

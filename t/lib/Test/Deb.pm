@@ -23,7 +23,7 @@ my $out = "$top/build/deb";
 
 sub version () { return slurp("$top/Makefile") =~ /^VERSION := (\S+)/m ? $1 : die "Makefile: no VERSION\n" }
 
-# Why it cannot work here, or ''.
+# The reason why it cannot work here, or ''.
 sub unusable () {
 	return 'only root can make a Debian' if $> != 0;
 	return 'no apt-get: this is not a Debian' if !find_program('apt-get');
@@ -51,7 +51,7 @@ sub build () {
 	return glob "$out/*.deb";
 }
 
-# Compiles again what has the version in it.
+# Compiles the files again that contain the version.
 sub build_next ($version) {
 	my $dir = "$out/next";
 	my $source = "$dir/stat-accel";
@@ -116,7 +116,7 @@ sub copy_debs ($dir, @debs) {
 
 # ---------------------------------------------------------------- what is there
 
-# What the system itself writes while it runs.
+# Paths that the system itself writes while it runs.
 my $moving = qr{^/(?:dev|proc|run|sys|tmp|root/debs)(?:/|\z)|^/var/(?:log/(?:journal|dpkg\.log|alternatives\.log|apt|wtmp|btmp|lastlog)|lib/(?:apt|dpkg|systemd/(?:catalog|linger|random-seed|timers|timesync))|cache/(?:apt|debconf|ldconfig|man)|tmp)(?:/|\z)|^/etc/(?:machine-id|\.updated|ld\.so\.cache|\.pwd\.lock|resolv\.conf|mtab|apparmor\.d(?:/local)?\z)|^/var/\.updated|__pycache__};
 
 sub files ($dir) {

@@ -48,7 +48,7 @@ sub abandon ($self) { return $self->{bench}->abandon }
 
 my %disk = (lookup_ms => MS, read_ms => MS, jitter => 20);
 
-# MB/s that this many disks can give, no disk ever idle.
+# MB/s that this many disks can give if no disk is ever idle.
 sub disk_mb ($spindles, $list) { return FILE / 1e6 / Accel::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1, $list) }
 
 # The cache is filled once, with as many objects as the fastest disk can give in one measurement.

@@ -132,7 +132,7 @@ sub _request ($case, $i) {
 	return join "\r\n", "$method /$case->{block}/$i HTTP/1.1", 'Host: x', (length $body ? 'Content-Length: ' . length $body : ()), @{ $case->{fields} // [] }, '', $body;
 }
 
-# What a client saw: "cut", or the status and what follows it.
+# The outcome for a client: "cut", or the status and the rest.
 sub _outcome ($case, $c) {
 	my $r;
 	do { $r = $c->reply($case->{method}) } while $r && $r->{status} >= 100 && $r->{status} < 200 && $r->{status} != 101;
@@ -198,7 +198,7 @@ sub run ($protocol) {
 	}
 	is $right, scalar @$cases, 'every case is right';
 	undef $other;
-	# Idle sockets end with their application.
+	# Idle sockets close when their application ends.
 	kill 'KILL', $bad, $good;
 	waitpid $_, 0 for $bad, $good;
 	my $left;

@@ -185,7 +185,7 @@ sub threads ($self) {
 
 sub tasks ($self) { my @t = glob "/proc/$self->{pid}/task/*"; return scalar @t }
 
-# Without the warning of every start without --root (t/accel/start.t tests it).
+# The log without the warning of every start without --root (t/accel/start.t tests it).
 sub log_text ($self) {
 	return slurp($self->{log}) =~ s/^ts=\S+ level=warn ev=root\.none .*\n//mr;
 }
@@ -214,7 +214,7 @@ sub DESTROY ($self) {
 	    if (($self->{status} // 0) & 127 && ($self->{sent} // '') ne 'KILL') || $self->log_text =~ /Sanitizer|runtime error/;
 }
 
-# A test that dies leaves nothing behind.
+# A test that dies must leave no process behind.
 $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 my $owner = $$;
 END { if ($$ == $owner) { local $?; kill 'KILL', $_ for keys %running } }

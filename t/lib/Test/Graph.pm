@@ -25,7 +25,7 @@ our @LATE = (
 );
 our @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write);
 
-# One line of ours; stages not named take 0 us.  other => what no stage has.
+# One line of this project; stages that are not named take 0 us.  other => the time that belongs to no stage.
 sub ours (%arg) {
 	my $us    = sub ($stage) { $arg{$stage} // 0 };
 	my $total = $us->('other');

@@ -127,7 +127,7 @@ sub _files ($self) {
 	$self->_list('run.list', map { "/run/$_.bin" } 0 .. $hot - 1);
 }
 
-# Names are hard links: slowfs has a node for each, so each is cold by itself.
+# Names are hard links: slowfs has a node for each name, so each name is cold by itself.
 sub _slow_disk ($self) {
 	my $disk = "$self->{www}/disk";
 	put("$disk/.$_", content($_, 20_000)) for 0 .. 31;
@@ -219,7 +219,7 @@ sub counters ($self) {
 	return { $self->server->get('/statistics') =~ /^([\w.-]+): (\d+)\r?$/mg };
 }
 
-# To be called when it has served everything once.
+# Call it when the server has served everything once.
 sub base_line ($self) {
 	$self->victims(0.3, 'hot', $self->{app} ? ('app', 'run') : (), $self->{slow_disk} ? 'cold' : ());
 	$self->{base} = { descriptors => $self->server->descriptors, rss => $self->server->rss };
@@ -249,8 +249,8 @@ sub _under_way ($self, $before, $arg) {
 	return Test::Util::eventually(sub { ($self->counters->{$counter} // 0) >= ++$most });
 }
 
-# The victims beside an attack.  Others may have the machine for a while, so a p99 that is too long is measured again, twice at most; what
-# fails or is wrong counts each time.
+# Runs the victims during an attack.  Others may use the machine for a while, so a p99 that is too long is measured again, at most twice.
+# Failures and wrong bytes count each time.
 sub _beside ($self, $alone, $victims, $arg) {
 	my $best;
 	for my $try (1 .. 3) {

@@ -26,7 +26,7 @@ sub messages ($self) {
 	return @{ $self->{got} };
 }
 
-# Forgets what has come.
+# Forgets the messages so far.
 sub clear ($self) {
 	$self->messages;
 	$self->{got} = [];

@@ -143,7 +143,7 @@ sub _died ($self) {
 	return "the server ended with status $status: " . join ' < ', $why // substr($srv->log, -300), @at;
 }
 
-# What is left behind is wrong.
+# Anything left behind is an error.
 sub _end ($self) {
 	my $srv = delete $self->{server};
 	if (defined $srv->wait_exit(0)) {
@@ -199,7 +199,7 @@ sub _split ($dice, @pieces) {
 	return @out;
 }
 
-# Neighbours without a gate leave in one segment.
+# Neighbours without a gate between them leave in one segment.
 sub _join (@pieces) {
 	my @out;
 	for my $p (@pieces) {
@@ -248,7 +248,7 @@ sub _victim ($self, $dice, $name) {
 	return Test::Meet::Client->new($self->{server}->port, from => $VICTIM, train => \@train, ends => 1, out => \@out);
 }
 
-# Runs it: the number of requests, and what is wrong.
+# Runs a scene: returns the number of requests, and what is wrong.
 sub _scene ($self, $seed) {
 	my $dice = Test::Meet::Dice->new($seed);
 	my @client = map { $self->_client($dice, "s$seed.c$_") } 1 .. $dice->weigh(1 => 3, 2 => 3, 3 => 2);
@@ -290,7 +290,7 @@ sub _meet ($self, $pace, $fate, $train) {
 	}
 }
 
-# A table by kinds of features: of this many pairs of values that occur, how many have met.
+# A table by kinds of features: how many pairs of values occur, and how many of them have met.
 sub pairs ($self) {
 	my (%values, %met, @kinds);
 	for (keys %{ $self->{met} }) {

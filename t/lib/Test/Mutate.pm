@@ -91,8 +91,8 @@ sub find_flags ($code) {
 	return @edit;
 }
 
-# N changes, the kinds in turn, at most one of each line.  The same seed and the same changes give the same sample, and a
-# smaller N is its beginning.
+# N changes, all kinds in turn, at most one per line.  The same seed and the same changes give the same sample, and a smaller N is its
+# beginning.
 sub sample ($n, $seed, @change) {
 	my (%of, %taken, @sample);
 	push @{ $of{ $_->{kind} } }, $_ for @change;

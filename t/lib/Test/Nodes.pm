@@ -31,7 +31,7 @@ my $examples = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../../exam
 my %live;
 my $cgroups = '/sys/fs/cgroup/memory';
 
-# A server in a node or at the front: as its command, but it answers at another address.
+# A server in a node or at the front: stopped by its command, but it answers at another address.
 package Test::Nodes::Server {
 	use parent 'Accel::Peer';
 
@@ -137,7 +137,7 @@ sub back ($self, $k) {
 	return;
 }
 
-# Ends a node as a power cut does: nobody closes its connections in order.
+# Ends a node as a power cut does: its connections are not closed in order.
 sub power_off ($self, $k) {
 	my $node = $self->{node}{$k};
 	_do('ip', 'link', 'set', "accel-n$k", 'down');
@@ -189,7 +189,7 @@ sub front ($self, $kind, $text) {
 
 sub url ($self) { return $self->{url} }
 
-# One order at HAProxy's socket, as an operator gives it.
+# One order to HAProxy's socket, as an operator gives it.
 sub tell ($self, $order) {
 	my $sock = IO::Socket::UNIX->new(Peer => '/run/haproxy/admin.sock') or die "haproxy: $!\n";
 	print $sock "$order\n";
@@ -198,7 +198,7 @@ sub tell ($self, $order) {
 	return <$sock> // '';
 }
 
-# What HAProxy counts of each node: by name a hash by column.
+# HAProxy's counters of each node: by name, a hash by column.
 sub stat ($self) {
 	my ($head, @line) = split /\n/, $self->tell('show stat') =~ s/^# //r;
 	my @column = split /,/, $head;

@@ -16,14 +16,14 @@ sub run_with (@args) { return Test::Util::run_fed($program, @args) }
 
 sub pool (@args) { return run_with('', @args) }
 
-# The numbers of a run that ends well.
+# The numbers of a run that succeeds.
 sub numbers ($command, @args) {
 	my ($rc, $out, $err) = pool($command, '--json', @args);
 	is "$rc $err", '0 ', "accel-pool $command @args" =~ s/[^ -~]/?/gr;
 	return JSON::PP::decode_json($out || '{}');
 }
 
-# Starts it in the background; its pid.  Standard output and error go to the files.
+# Starts it in the background; returns its pid.  Standard output and error go to the files.
 sub start ($out, $err, @args) {
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;

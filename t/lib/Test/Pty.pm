@@ -15,7 +15,7 @@ use POSIX qw(:termios_h :sys_wait_h);
 use Test::Util qw(PATIENCE);
 use Time::HiRes qw(time);
 
-# Of Linux on x86, Arm and RISC-V.
+# The values of Linux on x86, Arm and RISC-V.
 use constant { TIOCSPTLCK => 0x40045431, TIOCGPTN => 0x80045430, TIOCSWINSZ => 0x5414, TIOCSCTTY => 0x540e };
 
 sub start ($class, $command, %arg) {
@@ -37,7 +37,7 @@ sub start ($class, $command, %arg) {
 	return $self;
 }
 
-# The program learns it by WINCH.
+# The program notices it by WINCH.
 sub resize ($self, $rows, $columns, $quiet = 0) {
 	@$self{qw(rows columns)} = ($rows, $columns);
 	ioctl $self->{slave}, TIOCSWINSZ, my $size = pack 'S4', $rows, $columns, 0, 0 or die "TIOCSWINSZ: $!";
@@ -56,7 +56,7 @@ sub drain ($self, $seconds) {
 	return sysread $self->{master}, $self->{bytes}, 65536, length $self->{bytes};
 }
 
-# Reads until all that was printed matches, or what was printed until patience ends does not.
+# Reads until the whole output matches.  False when patience ends.
 sub wait_for ($self, $re, $patience = PATIENCE) {
 	my $until = time + $patience;
 	while ($self->{bytes} !~ $re) {
@@ -86,7 +86,7 @@ sub is_cooked ($self) {
 	return ($t->getlflag & (ICANON | ECHO)) == (ICANON | ECHO);
 }
 
-# The last screen as lines of text: what follows the last "home", without escapes.
+# The last screen as lines of text: everything after the last "home", without escapes.
 sub screen ($self) {
 	my ($last) = $self->{bytes} =~ /.*\e\[H(.*)/s or return;
 	return map { s/\e\[[\d;?]*[A-Za-z]//gr } split /\r*\n/, $last;

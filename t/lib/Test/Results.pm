@@ -22,7 +22,7 @@ use Test::Results::Charts ();
 use Test::Results::Tables ();
 use Test::Results::Then   ();
 
-# name, seconds that it takes on two cores, command; --json FILE is added.
+# name, seconds that the step takes on two cores, command; --json FILE is added.
 my @STEPS = (
 	[hot => 200, qw(scripts/bench --hot --rounds 3 --seconds 1.5), map { ('--case', $_) } qw(1k 1k-1000 pipe 10k 100k 10m close 404)],
 	[idle => 15, qw(scripts/bench --idle)],
@@ -122,7 +122,7 @@ sub marked ($class, $text) {
 	return \%block;
 }
 
-# The text with these blocks in place of its own.  What is marked and not among them stays.
+# The text with these blocks in place of its own.  Marked blocks that are not among them stay.
 sub replace ($class, $text, $block) {
 	return $text =~ s{^(<!-- ([\w-]+) -->\n)(.*?)(^<!-- /\2 -->)$}{ $1 . ($block->{$2} // $3) . $4 }gmser;
 }

@@ -36,7 +36,7 @@ use Accel::Namespace qw(own_mounts);      # restarts the test in a mount namespa
 
 my %live;                       # weak: END stops what a test left behind
 
-# The backends of server.network-backend that this program has and this kernel lets work.
+# The backends of server.network-backend that this program has and that work on this kernel.
 sub backends {
 	my ($list) = (join '', qx{"@{[ program('accel-server') ]}" -V}) =~ /^Network backends:\n((?: .*\n)+)/m or die "accel-server -V lists no backends\n";
 	return $list =~ /^  \+ (\S+)/mg;
@@ -58,7 +58,7 @@ sub start ($class, %arg) {
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
-	# A signal that comes before the server listens to signals waits for that: the mask goes through fork and exec.
+	# A signal that comes before the server listens for signals waits until then: the mask is kept by fork and exec.
 	my $later = POSIX::SigSet->new($arg{under} ? () : map { POSIX->can("SIG$_")->() } qw(TERM INT QUIT HUP USR1 USR2));
 	POSIX::sigprocmask(POSIX::SIG_BLOCK(), $later, my $mask = POSIX::SigSet->new);
 	defined($self->{pid} = fork) or die "fork: $!";
@@ -103,7 +103,7 @@ sub upgrade ($self) {
 	$self->signal('USR2');
 	my $pid = 0;
 	eventually(sub { ($pid) = $self->log('pid') =~ /^(\d+)\n\z/; $pid && $pid != $old }) or return undef;
-	# Until then a stop of the old one is a stop of both.
+	# Until then a stop of the old server stops both.
 	eventually(sub { $self->log =~ /\bupgraded\b.*\b$pid\b/ }, SOON);
 	$self->upgraded_to($pid);
 	return $old;
@@ -129,7 +129,7 @@ sub process ($self, $name, @of) {
 	return $found // (@of ? undef : $self->_orphan($name));
 }
 
-# Those of a guardian that was killed are children of init.
+# The children of a guardian that was killed are children of init.
 sub _orphan ($self, $name) {
 	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" && index(slurp("/proc/$_/cmdline"), "\0$self->{run}/server.conf\0") >= 0 && !is_gone($_) }
 		map { m{(\d+)$} } glob '/proc/[0-9]*';
@@ -138,7 +138,7 @@ sub _orphan ($self, $name) {
 
 sub helper ($self) { return $self->process('accel-helper') }
 
-# Both at once: a helper that runs would fork the next guardian.
+# Kills both at once: a helper that still runs would fork the next guardian.
 sub kill_helper_and_guardian ($self) {
 	my @both = ($self->helper, $self->process('accel-guardian'));
 	kill STOP => $both[0];
@@ -172,7 +172,7 @@ sub _wait_orphan ($self, $seconds) {
 	return $self->{status} = ($how // '') eq 'cleanly' ? 0 : -1;
 }
 
-# TERM (or another signal) and the wait for it: (wait status or undef, seconds it took).
+# Sends TERM (or another signal) and waits: (wait status or undef, seconds it took).
 sub term ($self, $sig = undef) {
 	my $t = time;
 	$self->signal($sig // 'TERM') unless defined $self->{status};

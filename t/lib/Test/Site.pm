@@ -54,7 +54,7 @@ use Time::HiRes qw(time);
 my $examples = Cwd::abs_path(dirname(__FILE__) . '/../../../examples');
 my $status_path = '/accel-status';
 
-# How each server is started with a configuration of ours, and stays in the foreground.
+# The command line of each server with a configuration of ours, in the foreground.
 my %argv = (
 	nginx    => sub { ('nginx', '-p', $_[0]{dir}, '-e', "$_[0]{dir}/error.log", '-g', 'daemon off;', '-c', $_[1]) },
 	lighttpd => sub { ('lighttpd', '-D', '-f', $_[1]) },
@@ -65,7 +65,7 @@ my %argv = (
 	hitch    => sub { ('hitch', '--config', $_[1]) },
 );
 my @as_www_data = qw(setpriv --reuid=www-data --regid=www-data --clear-groups);
-# What only root may do.
+# Lines that only root may use.
 my %of_root = (
 	nginx => qr/^user .*\n/m, lighttpd => qr/^server\.(?:user|group)name .*\n/m, apache => qr/^(?:User|Group) .*\n/m,
 	h2o => qr/^user: .*\n/m, haproxy => qr/^\s*(?:user|group) .*\n/m, caddy => qr/(?!)/, hitch => qr/^(?:user|group) .*\n/m,
@@ -154,7 +154,7 @@ sub start ($class, $kind, $file, %arg) {
 
 # ---------------------------------------------------------------- the accelerator
 
-# Commands in the first comment: lines that are indented there, ended by a backslash if they go on.
+# The commands in the first comment: its indented lines, joined where one ends in a backslash.
 sub commands ($text) {
 	my ($head) = $text =~ /\A((?:#.*\n)+)/ or die "an example begins with a comment\n";
 	$head =~ s/^# ?//mg;
@@ -232,18 +232,18 @@ sub _ask ($app, @params) {
 	return $c->reply;
 }
 
-# Path => size of the files it has made warm; what it was asked for and did not find is 0.
+# Path => size of the files that it has made warm; 0 for files that it was asked for and did not find.
 sub warmed ($self) {
 	return map { $_->{path} => $_->{bytes} } $self->timing;
 }
 
-# Its timing lines, one for each request.
+# The timing lines of the accelerator, one for each request.
 sub timing ($self) {
 	my @lines = map { grep { /^\{.*\}$/ } split /\n/, $_->said } $self->apps;
 	return map { JSON::PP->new->decode($_) } @lines;
 }
 
-# The test takes the accelerator's place for one request: what the server asks, and what it makes of the answer.
+# The test plays the accelerator for one request: what the server asks, and what it does with the answer.
 #   my ($params, $r) = $site->answer_as_accel($bytes, sub { before the answer }, TARGET, headers)
 sub answer_as_accel ($self, $answer, $before, @request) {
 	my $address = $self->{app}{address};
@@ -292,7 +292,7 @@ sub _replaced ($self, $text) {
 	return $text;
 }
 
-# Where www-data finds the program, wherever it was built.
+# A place where www-data finds the programs, wherever they were built.
 sub _programs ($self) {
 	my $bin = "$self->{dir}/bin";
 	my @run = ("$self->{dir}/run", "$self->{dir}/run/lighttpd");

@@ -67,7 +67,7 @@ sub _trace ($self) {
 	return;
 }
 
-# Instances outlive their makers. A child sees the end of this program, however it ends.
+# Instances outlive their makers.  The child ends them when this program ends, however it ends.
 sub _keeper ($self, $at) {
 	pipe my $life, $self->{lifeline} or die "pipe: $!";
 	$self->{keeper} = fork // die "fork: $!";
@@ -79,9 +79,9 @@ sub _keeper ($self, $at) {
 	POSIX::_exit(0);
 }
 
-# Of a thread that sleeps where it must not already: the number of its system call, -1 in a page fault.
+# For a thread that already sleeps where it must not: the number of its system call, -1 in a page fault.
 sub _asleep ($tid) {
-	# A thread that just runs has no number: "running".
+	# A thread that is just running has no number: "running".
 	my ($nr) = slurp("/proc/$tid/syscall") =~ /^(-?\d+)/ or return;
 	my ($state) = slurp("/proc/$tid/stat") =~ /.*\) (\S)/ or return;
 	return if $state ne 'D' && ($state ne 'S' || grep { $_ == $nr } @WAITS, -1);
@@ -136,7 +136,7 @@ sub _parsed ($self, $fh) {
 		}
 		elsif ($event eq 'sched_waking') { _wake(\%seen, $now{$1}, $t) if / pid=(\d+)/ && $now{$1} }
 	}
-	# What goes on at the end counts until the end.
+	# A sleep that still goes on at the end counts until the end.
 	for my $now (values %now) {
 		_wake(\%seen, $now, $self->{end});
 		_exit(\%seen, $now, $self->{end});
@@ -144,7 +144,7 @@ sub _parsed ($self, $fh) {
 	return \%seen;
 }
 
-# Marks tell when it began and ended, on the clock of the trace.
+# Marks in the trace show when it began and ended, on the clock of the trace.
 sub _traced ($self) {
 	my $at = $self->{trace};
 	put("$at/trace_marker", "end\n");

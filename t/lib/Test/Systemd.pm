@@ -30,7 +30,7 @@ use Test::Util qw(eventually find_program slurp);
 
 my $serial = 0;
 
-# Why it cannot work here, or ''.
+# The reason why it cannot work here, or ''.
 sub unusable ($class) {
 	return 'only root can start a container' if $> != 0;
 	for my $program (qw(systemd-nspawn nsenter)) {
@@ -51,7 +51,7 @@ sub hierarchies {
 	return @at;
 }
 
-# Names do not collide with those of another test.
+# Names that do not collide with those of another test.
 sub _control_groups ($self) {
 	$self->{groups} = [map { "$_/$self->{name}" } hierarchies()];
 	for (@{ $self->{groups} }) { mkdir $_ or die "$_: $!\n" }
@@ -75,7 +75,7 @@ sub _container ($self, %arg) {
 		"$self->{dir}", @nspawn, '-D', $arg{root} // "$self->{dir}/root", @systemd or POSIX::_exit(127);
 }
 
-# What the machine would do at a start is of no use to a test, and takes time.
+# Units of a machine's start that are of no use to a test, and take time.
 my @masked = qw(systemd-udevd.service systemd-udev-trigger.service systemd-networkd.service systemd-networkd.socket systemd-resolved.service
 	systemd-timesyncd.service systemd-logind.service apparmor.service systemd-hwdb-update.service systemd-journal-catalog-update.service
 	systemd-sysctl.service ldconfig.service systemd-update-utmp.service keyboard-setup.service console-setup.service);
@@ -89,7 +89,7 @@ sub _prepare ($self) {
 sub boot ($class, %arg) {
 	my $name = sprintf 'accel-test-%d-%d', $$, ++$serial;
 	my $self = bless { name => $name, owner => $$ }, $class;
-	# Not the disk of the machine: an overlay cannot be upon itself.
+	# Not on the disk of the machine: an overlay cannot lie upon itself.
 	$self->{dir} = File::Temp->newdir('accel-systemd-XXXXXX', DIR => -d '/dev/shm' ? '/dev/shm' : '/tmp');
 	$self->_prepare if !$arg{root};
 	$self->_control_groups;
@@ -148,7 +148,7 @@ sub put ($self, $path, $text) {
 	return;
 }
 
-# What a user without packages does.
+# Installs as a user without packages does.
 sub install ($self) {
 	my $top = Cwd::abs_path(dirname(__FILE__) . '/../../..');
 	my $variant = Test::Util::build_dir() =~ m{build/(\w+)\z} ? $1 : 'release';

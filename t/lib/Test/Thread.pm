@@ -15,7 +15,7 @@ use Test::Util qw(slurp);
 use constant { ATTACH => 16, DETACH => 17, WALL => 0x4000_0000 };
 my %call = (x86_64 => { ptrace => 101, wait4 => 61 }, aarch64 => { ptrace => 117, wait4 => 260 });
 
-# The thread of this name; undef: there is none, or nobody may trace it.
+# The thread of this name; undef: there is none, or it must not be traced.
 sub find ($class, $pid, $name) {
 	my $number = $call{ (POSIX::uname())[4] };
 	my ($tid) = map { m{/(\d+)/comm\z} } grep { slurp($_) eq "$name\n" } glob "/proc/$pid/task/*/comm";
@@ -27,7 +27,7 @@ sub find ($class, $pid, $name) {
 	return $self;
 }
 
-# Returns when it stands.
+# Returns when the thread is stopped.
 sub stop ($self) {
 	return 0 if syscall($self->{call}{ptrace}, ATTACH, $self->{tid} + 0, 0, 0) < 0;
 	my $status = pack 'i', 0;

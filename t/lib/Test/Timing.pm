@@ -41,7 +41,7 @@ sub model_of ($log, $name, $dir = undef) {
 	return $model;
 }
 
-# A model from which each chart can be drawn; $evil stands wherever text comes from outside.
+# A model from which each chart can be drawn; $evil is in each place that takes text from outside.
 sub full_model ($log, $name, $dir, $evil = '') {
 	my $model = model_of($log, $name, $dir);
 	my $old   = model_of($log, "before$evil");

@@ -19,7 +19,7 @@ my $check = abs_path(dirname(__FILE__) . '/../../../scripts/accel-check');
 my $examples = abs_path(dirname(__FILE__) . '/../../../examples');
 my $modules = '/usr/lib/apache2/modules';
 
-# What stands around a case.
+# The configuration around a case.
 my %around = (
 	nginx => sub ($case, $text) { "user www-data;\npid /run/nginx.pid;\nerror_log /var/log/nginx/error.log;\nevents { }\nhttp {\n\taccess_log off;\n$text}\n" },
 	lighttpd => sub ($case, $text) { $text },
@@ -50,8 +50,8 @@ sub cases ($kind, $file) {
 
 my %packaged = (nginx => '/etc/nginx/nginx.conf', lighttpd => '/etc/lighttpd/lighttpd.conf', apache => '/etc/apache2/apache2.conf');
 
-# The configuration of the installed package as it is, and with the lines of the README or the examples.  Port, document root and paths of logs
-# are replaced; sites are read into the main file for that.  Empty without the package.
+# The configuration of the installed package, unchanged, and with the lines of the README or the examples.  Port, document root and paths of
+# logs are replaced; sites are read into the main file for that.  Empty without the package.
 sub packaged ($kind) {
 	my $file = $packaged{$kind};
 	return unless -r $file;

@@ -94,7 +94,7 @@ sub options ($self) {
 	return (@mode, "--root=$self->{dir}/www", "--log=$self->{dir}/accel.log");
 }
 
-# A process that is ready.
+# Starts a process and waits until it is ready.
 sub start_accel ($self, @how) {
 	my $manager = Test::Manager->new;
 	my $pid = child(sub {
@@ -151,7 +151,7 @@ sub usage ($self) {
 	};
 }
 
-# Kept connections do not count: asks for one file, then waits until nginx has as few descriptors as it gets.
+# Kept connections must not count: asks for one file, then waits until nginx has as few descriptors as it ever gets.
 sub settle ($self, $like) {
 	eventually(sub { fds($self->{nginx}) <= $like->{nginx}{fds} }, 5) if $like;
 	return $self->usage;

@@ -102,7 +102,7 @@ sub beside ($bench, $rig, $case, $alone, $srv, $path) {
 	my $done = $bench->load_end($cold);
 	my ($was, $is) = map { $_->{latency_us} } $alone, $hot;
 	return { (map { ("alone_$_" => $was->{$_}, $_ => $is->{$_}) } qw(p50 p99 max)),
-		# Within a round, so that both halves of the ratio saw the same minute of the machine.
+		# Within a round, so that both figures of the ratio come from the same minute of the machine.
 		(map { ("${_}_ratio" => $is->{$_} / ($was->{$_} || 1)) } qw(p50 p99)),
 		served => $hot->{requests_per_s}, cold_mb => $done->{mb_per_s}, cold_rps => $done->{requests_per_s},
 		errors => $hot->{errors}{all} + $alone->{errors}{all} + $done->{errors}{all} };

@@ -269,7 +269,7 @@ sub aims_alone ($bench, $of) {
 	$bench->aim('many: share that was answered', $of->{many}{answered} / $of->{many}{asked}, '>=', 1) if $of->{many};
 	return unless $of->{cold};
 	my %rps = map { $_ => $of->{cold}{$_}{rps} } keys %{ $of->{cold} };
-	# The disk is the limit for both, and one run is not the same as the next.
+	# The disk is the limit for both, and runs differ from one another.
 	$bench->aim('cold: files/s, ours / textbook', $rps{'ours x 100 kept'} / $rps{'textbook x 32 kept'}, '>=', 0.98);
 	$bench->aim('cold: files/s, ours / textbook, a connection each', $rps{'ours x 100 closed'} / $rps{'textbook x 100 closed'},
 	    '>=', 0.98);

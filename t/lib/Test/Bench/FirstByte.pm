@@ -27,7 +27,7 @@ my %quick = map { $_ => 1 } map { ("$_ alone", "$_ auto") } map { $_->{name} } @
 $quick{$_} = 1 for 'nginx read:16m', 'lighttpd read:16m', 'nginx-aio read:256k';
 # The settings that the aims are about.
 my $recommended = 'auto';
-# A server that does not sleep in sendfile() says so.
+# The mode for servers that do not sleep in sendfile().
 my %auto = ('nginx-aio' => 'auto:threads');
 my @cases = map { my $n = $_; map { { name => "$_-$n", clients => $_, spindles => $n } } (1, 100) } (2, 16);
 

@@ -58,7 +58,7 @@ sub _connections ($bench, @want) {
 	return _table('1 kB from memory, by kept connections', 'connections', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [rps => 'req/s'], [errors => 'errors']);
 }
 
-# The first requests open the connections. Their cost is that of a run which ends then.
+# The first requests open the connections, so their cost is that of a run which ends after them.
 sub _kept ($bench, $srv, $n) {
 	my $url = $srv->url . '/1k.bin';
 	my $cpu  = $srv->cpu;
@@ -101,7 +101,7 @@ sub _files ($bench, @want) {
 		[hit => 'hits %'], [mib => 'MiB'], [errors => 'errors']);
 }
 
-# Hard links cost no inode where the file system has these; 1000 of a file stay below all limits.
+# Hard links cost no inode where the file system has hard links; 1000 per file stay below all limits.
 sub _tree ($n) {
 	my $at = -d '/dev/shm' && -w '/dev/shm' ? '/dev/shm' : undef;
 	my $tree = File::Temp->newdir('growth-XXXXXX', $at ? (DIR => $at) : (TMPDIR => 1));

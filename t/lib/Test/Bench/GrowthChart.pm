@@ -27,7 +27,7 @@ sub draw ($dir, $growth) {
 	}
 }
 
-# Two panels over the count: CPU time of a request, and its p99.
+# Two panels, with the count on the x axis: CPU time of a request, and its p99.
 sub chart ($what, $of) {
 	my @counts = sort { $a <=> $b } keys %$of;
 	my @shown = grep { my $n = $_; grep { $_->{$n} } values %$of } @names;

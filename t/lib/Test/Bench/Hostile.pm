@@ -18,8 +18,8 @@ use Test::Hostile;
 use Test::Server;
 use Time::HiRes qw(time sleep);
 
-# What holds connections, memory, descriptors, places in queues and sockets of applications comes without end.  What costs processor
-# time alone has a pause: that is the one thing the server does not share out by client (doc/LIMITS.md).
+# Attacks that hold connections, memory, descriptors, places in queues or sockets of applications run without pause.  Attacks that only cost
+# processor time have a pause, because the server does not divide processor time by client (doc/LIMITS.md).
 my @attacks = (
 	'slow-read,conns=100', 'slow-app,conns=20', 'no-read,conns=50', 'slow-head,conns=200', 'slow-body,conns=20', 'slow-chunks,conns=20',
 	'stop-body,conns=20', 'silent,conns=600', 'half-head,conns=1000', 'connect-reset,conns=20,rate=200', 'cold-reset,conns=20,rate=50',
@@ -83,7 +83,7 @@ sub cycle ($self, $alone, $beside, $end) {
 	return;
 }
 
-# A report; nothing when Ctrl-C has ended the program, too.
+# The report of a program; undef if Ctrl-C ended it, too.
 sub ended ($self, @kid) {
 	my $report = eval { $self->{world}->end(@kid) };
 	die $@ if !$report && !$stop;
@@ -123,7 +123,7 @@ sub storm ($self, $seconds) {
 	return;
 }
 
-# The file before the last one is complete: its lines are counted, and it goes.
+# The file before the last one is complete: counts its lines and removes it.
 sub rotate ($self) {
 	my ($log, $n) = ($self->{world}->access_log, $self->{rotated});
 	return unless -e $log;
@@ -188,7 +188,7 @@ sub finish ($self) {
 	return;
 }
 
-# Replies so far once all clients have left, whole and cut, with the one that tells.
+# Replies after all clients have left: whole and cut ones, with this request for the figures.
 sub replies ($self) {
 	my $n = -1;
 	Test::Util::eventually(sub {
@@ -202,7 +202,7 @@ sub replies ($self) {
 	return $n + 1;
 }
 
-# INT: what runs ends whole, and the logs are written out.
+# INT: running requests end, and the logs are written out.
 sub end_server ($self) {
 	my $server = $self->server;
 	my ($status) = $server->term('INT');
@@ -219,7 +219,7 @@ sub bound_note ($self, $status) {
 	return;
 }
 
-# What kinds of failure they were.
+# The failures by kind.
 sub print_errors ($self) {
 	my %sum;
 	for my $errors (map { ($_->{hot}{errors}, $_->{cold}{errors}) } @{ $self->{samples} }) {

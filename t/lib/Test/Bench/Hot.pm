@@ -56,7 +56,7 @@ sub run ($bench) {
 
 sub list { return map { sprintf "%-8s %s\n", @$_{qw(name title)} } @cases }
 
-# The cases with these names, all when none is named.
+# The cases with these names; all if no name is given.
 sub chosen ($names = undef, @all) {
 	return @all unless $names;
 	for my $name (@$names) {
@@ -66,7 +66,7 @@ sub chosen ($names = undef, @all) {
 	return grep { my $c = $_; grep { $c->{name} eq $_ } @$names } @all;
 }
 
-# The servers that give the right answer, warmed up.
+# The servers that give the right answer, after a warm-up.
 sub able ($bench, $case, $root, @servers) {
 	my @able;
 	for my $srv (@servers) {

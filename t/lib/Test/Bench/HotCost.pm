@@ -22,7 +22,7 @@ my @load = (-c => 100);
 my %disk = (spindles => 16, lookup_ms => 8, read_ms => 8, jitter => 20);
 my $more_us = 12;               # the aim: at most so much more than alone
 
-# edit: what makes another way of the example; exempt: it never asks, so cold files are not its business.
+# edit: makes a variant of the example; exempt: the server never asks, so cold files are not measured.
 my @ways = (
 	{ kind => 'nginx', name => 'nginx alone', file => 'auth.conf', edit => sub { $_[0] =~ s/^\s*auth_request \/.*\n//mr } },
 	{ kind => 'nginx', name => 'nginx auth.conf', file => 'auth.conf' },

@@ -81,7 +81,7 @@ sub processes ($self) {
 	return grep { index(slurp("/proc/$_/cmdline"), "\0-f\0$conf\0") >= 0 } map { m{/proc/(\d+)$} } glob '/proc/[0-9]*';
 }
 
-# Seconds it took, or undef if it failed.
+# Seconds that it took, or undef if it failed.
 sub ctl ($self, $verb) {
 	my $begun = time;
 	my $said = qx{"@{[ program('accel-server') ]}" ctl $verb -f "@{[ $self->path('server.conf') ]}" 2>&1};

@@ -20,7 +20,7 @@ my @cases = (
 	{ name => '1k-1', title => '1 kB, one connection', path => '/1k.bin', clients => 1 },
 );
 
-# What each is called with, and how many answers its output says.
+# The command line of each generator, and how many answers its output reports.
 my %generator = (
 	'accel-load' => {
 		command => sub ($o) { return (program('accel-load'), '--json', '-q', -c => $o->{clients}, -d => $o->{seconds}, $o->{url}) },

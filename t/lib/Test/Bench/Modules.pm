@@ -87,7 +87,7 @@ sub start ($bench, $k, $root) {
 	return $srv;
 }
 
-# The servers that give the right bytes, warmed up.
+# The servers that give the right bytes, after a warm-up.
 sub able ($bench, $case, $root, @servers) {
 	my @able;
 	my $want = slurp($root . ($case->{path} =~ s{^/short10/(.*)}{/$1.bin}r));

@@ -101,7 +101,7 @@ sub _counts ($farm) {
 	return { map { $_ => [$stat->{"n$_"}{hrsp_2xx} // 0, $farm->slow($_)->counts->{reads}] } keys %{ $farm->{node} } };
 }
 
-# Of each node the share of its requests that needed no disk; and of all together.
+# For each node the share of its requests that needed no disk; and for all together.
 sub _hits ($before, $after) {
 	my (@share, @all);
 	for my $k (sort keys %$after) {
@@ -131,7 +131,7 @@ sub _step ($bench, $step) {
 		p99 => $run->{latency_us}{p99}, hits => $share, all => $all };
 }
 
-# Of several runs of a step; the nodes in their order.
+# The medians of several runs of a step; the nodes in their order.
 sub _median (@runs) {
 	my %of = map { my $k = $_; $k => median(map { $_->{$k} } @runs) } qw(per_s p99 hot_p99 all);
 	my $nodes = $#{ $runs[0]{hits} };
@@ -183,8 +183,8 @@ sub _print_times ($title, $lines) {
 	return;
 }
 
-# What the event of slice $at costs until slice $end, compared with the time before all events. It is over when the hit ratio stays as
-# it was, but for five points, and no slice has twice the p99.
+# What the event of slice $at costs until slice $end, compared with the time before all events. It is over when the hit ratio is within five
+# points of that time again, and no slice has twice the p99.
 sub _cost ($name, $lines, $at, $end = @$lines) {
 	my $quiet = first { $lines->[$_]{event} ne '' } 0 .. $#$lines;
 	my @before = @$lines[0 .. $quiet - 1];

@@ -18,7 +18,7 @@ my @cases = (
 	{ name => 'local', hot => '/1k.bin', title => 'The hot file on a local disk' },
 	{ name => 'same', hot => '/slow/1k.bin', title => 'The hot file on the file system that asks' },
 );
-# helps: aims are about those that are said to help beside cold files
+# helps: the server is said to help when files are cold, and has aims
 my @kinds = (
 	{ kind => 'nginx', name => 'nginx', file_cache => 0 },
 	{ kind => 'nginx', name => 'nginx+accel', file_cache => 0, front => 1 },

@@ -53,7 +53,7 @@ sub run ($bench) {
 	return;
 }
 
-# The last load of hot files in a cell is the one beside cold clients.
+# The last load of hot files in a cell is the one that runs together with cold clients.
 sub hot ($self, $srv, @more) {
 	my $before = own_reads($srv);
 	my $load = $self->SUPER::hot($srv, @more);
@@ -67,7 +67,7 @@ sub cell ($self, @args) {
 	return { %$run, read_mb => $read, read_share => $run->{cold_mb} ? 100 * $read / $self->{seconds} / $run->{cold_mb} : 0 };
 }
 
-# Bytes that the server's processes read from disks, those of the accelerator left out.
+# Bytes that the server's processes read from disks, without those of the accelerator.
 sub own_reads ($srv) {
 	my %front = map { $_ => 1 } $srv->stat_accel ? $srv->stat_accel->pids : ();
 	return sum0(map { !$front{$_} && slurp("/proc/$_/io") =~ /^read_bytes: (\d+)/m ? $1 : 0 } $srv->pids);

@@ -69,7 +69,7 @@ sub usable () {
 	return Accel::SlowImage->usable('ext4');
 }
 
-# Each kind, and behind each accel-server that of the other build.
+# Each kind, and after each accel-server that of the other build.
 sub kinds ($bench) {
 	my @ours = map { { %$_, conf => 'server.max-open-idle = ' . GIVES_UP . "\nserver.max-write-idle = " . GIVES_UP . "\n" } } $bench->backends;
 	my $other = $bench->other_build;
@@ -194,14 +194,14 @@ sub ends ($self, $srv) {
 	return (%run, stop_s => time - $from);
 }
 
-# The quieter of two runs: what else this machine does is not the measure of the other cells.
+# The quieter of two runs: other load of this machine must not be the measure of the other cells.
 sub alone ($self, $srv, $seconds) {
 	$self->{bench}->load(-n => 4 * HOT_CLIENTS, -c => HOT_CLIENTS, -d => 5, -t => 20, $srv->url . $self->{hot});
 	my @runs = map { $self->hot($srv, max(0.5, $seconds / 4)) } 1 .. 2;
 	return (sort { $a->{latency_us}{p99} <=> $b->{latency_us}{p99} } @runs)[0];
 }
 
-# The hot clients beside those of each list, at random.  hangs: a disk that hangs from now on; rate: requests a second of each list.
+# The hot clients together with those of each list, at random.  hangs: a disk that hangs from now on; rate: requests a second of each list.
 sub beside ($self, $srv, $seconds, $alone, %list) {
 	my $bench = $self->{bench};
 	my ($hangs, $rate) = delete @list{qw(hangs rate)};
@@ -231,7 +231,7 @@ sub figures ($alone, $beside) {
 
 sub answered_pc ($r) { return $r->{requests} ? 100 * ($r->{answered} - $r->{errors}{all}) / $r->{requests} : 0 }
 
-# ended: requests that the server ended without the file; stuck: those that the client gave up.
+# ended: requests that the server ended without the file; stuck: requests that the client gave up.
 sub cold_figures ($name, $r) {
 	my $errors = $r->{errors};
 	return ("${name}_mb" => $r->{mb_per_s}, "${name}_answered" => $r->{answered} - $errors->{status}, "${name}_stuck" => $errors->{timeout},
@@ -254,7 +254,7 @@ sub loops ($srv) {
 	return values %tid;
 }
 
-# Page faults of all its processes that had to read a disk.
+# Page faults of all its processes that had to read from a disk.
 sub major_faults ($srv) {
 	return sum0(map { slurp("/proc/$_/stat") =~ /.*\) \S+(?: \S+){8} (\d+) / ? $1 : 0 } $srv->pids);
 }
@@ -340,7 +340,7 @@ sub ended ($bench, $program) {
 
 # ------------------------------------------------------------- figures
 
-# Medians; of what the loop did and of what went wrong, the worst of all rounds.
+# Medians; for the sleeps of the loop and for errors, the worst of all rounds.
 my %WORST = map { $_ => 1 } qw(slept_ms call_ms ready_ms cold_stuck away_stuck killed lost stop_s);
 
 sub summary (@runs) {

@@ -14,7 +14,7 @@ my $mib = 1 << 20;
 my $upload = 100 * $mib;
 my @slow = (200, '/slow', 5);           # clients, path, seconds of an answer
 
-# best: of these servers, and ours is to be this many times as good.
+# best: the servers to compare with; ours must be this many times as good as the best of them.
 my @pairs = map { my $p = $_; map { { name => "$p-$_->[0]", protocol => $p, title => "$_->[1], $p", path => $_->[2], load => $_->[3], aim => $_->[4] } }
 	['1k', '1 kB, 100 connections', '/1k', [-c => 100], 1.2], ['1k-1000', '1 kB, 1000 connections', '/1k', [-c => 1000], 1.2],
 	['1m', '1 MiB, 20 connections', '/1m', [-c => 20], 1], ['one', '1 kB, one connection', '/1k', [-c => 1]] } qw(fastcgi http);

@@ -18,7 +18,7 @@ use Test::Soak::World;
 
 use constant FASTER => 20;      # times that alerts fire here, so that five minutes are 15 s
 
-# Seconds between two: primes, so that each meets each.
+# Seconds between two chores: primes, so that each pair of chores meets.
 my @chores = (
 	[reload => 7, sub ($self) { $self->{world}->reload unless $self->fault eq 'bad-reload' }],
 	[upgrade => 41, sub ($self) { $self->{world}->upgrade unless $self->fault eq 'bad-reload' }],
@@ -26,8 +26,8 @@ my @chores = (
 	[cold => 17, sub ($self) { $self->{world}->disk($_)->forget('/*') for qw(cold app inside) }],
 );
 
-# clients: streams that only this fault has; they may see errors.  instead_of: one that stops meanwhile.
-# keep: what is done again and again
+# clients: streams that only this fault has; they may see errors.  instead_of: a stream that stops meanwhile.  keep: an action that is
+# repeated
 my @faults = (
 	{ name => 'device-hangs', alert => 'AccelDeviceHanging', clients => ['hung'],
 		begin => sub ($w) { $w->disk('hung')->hang }, end => sub ($w) { $w->disk('hung')->go } },
@@ -43,7 +43,7 @@ my @faults = (
 	{ name => 'down', alert => 'AccelDown', begin => sub ($w) { $w->spare(0) }, end => sub ($w) { $w->spare(1) } },
 );
 
-# fault_s: seconds that a fault lasts.  The flood asks for no name twice, or it would thrash the cache, too.
+# fault_s: seconds that a fault lasts.  The flood asks for no name twice; otherwise it would thrash the cache, too.
 sub streams ($w, $fault_s) {
 	my $stream = sub ($name, %arg) {
 		my ($conns, $pool, $prefix, $more) = delete @arg{qw(conns pool prefix more)};
@@ -115,7 +115,7 @@ sub share ($self) {
 
 sub fault ($self) { return $self->{fault} ? $self->{fault}{name} : '' }
 
-# The names of the streams that go on now.
+# The names of the streams that run now.
 sub running ($self) {
 	my $fault = $self->{fault} // {};
 	return (grep { $_ ne ($fault->{instead_of} // '') } @{ $self->{healthy} }, 'vanish'), @{ $fault->{clients} // [] };
@@ -216,7 +216,7 @@ sub chart ($self) {
 	return;
 }
 
-# The last third of the time beside the first, without the samples during faults that hold descriptors by design.
+# Compares the last third of the time with the first, without the samples during faults that hold descriptors by design.
 sub growth ($self) {
 	my @calm = grep { $_->{fault} eq '' && $_->{rss} } @{ $self->{samples} };
 	my $third = max 1, int @calm / 3;
@@ -228,7 +228,7 @@ sub growth ($self) {
 	return;
 }
 
-# Each alert by the fault that names it, and silent in the rest: it may end a while after its fault.
+# Each alert must fire during the fault that names it, and be silent in the rest.  It may end a while after its fault.
 sub alerts ($self, @fired) {
 	my %by = map { $_->{alert} => $_ } grep { $_->{alert} } @faults;
 	print "\nAlerts\n";

@@ -16,7 +16,7 @@ use Accel::Util qw(find_program);
 use Test::Http qw(req);
 
 my ($WORKERS, $CLIENTS) = (4, 400);
-# With 64 the server had nothing to do while it had the core: it used 44 of its 50 %.
+# With 64 connections the server was idle while it had the core: it used 44 of its 50 %.
 my $PARALLEL = 256;
 my $RIVALS = 2;
 
@@ -133,7 +133,7 @@ sub costs ($bench, $root) {
 	$bench->aim("$_: percent of its core that the generator uses", $of->{$_}{client_busy}, '<=', 90) for qw(accel nginx);
 }
 
-# The programs that compute are not counted as others.
+# The programs that compute do not count as others.
 sub cost_once ($bench, $srv, $rivals, @load) {
 	my $rival_cpu = sub { return sum0(map { Accel::Peer::process_cpu($_) } @$rivals) };
 	my @before = ($bench->others_begin, $srv->cpu, $rival_cpu->(), $bench->own_cpu);

@@ -15,7 +15,8 @@ use Accel::Util qw(program);
 my ($dirs, $each) = (1000, 100);
 my %disk = (spindles => 16, lookup_ms => 2, read_ms => 2);
 
-# What a shell runs on directories; on how many cold ones, and whether it looks up what is in them; on how many hot ones.
+# Commands of a shell for directories; the number of cold directories, and whether the command looks up the names in them; the number of hot
+# ones.
 my @rows = (
 	{ name => 'accel-warm --warm=stat', run => '"$WARM" -q --warm=stat "$@"', cold => [1000, 1], hot => 1000 },
 	{ name => 'accel-warm --warm=open', run => '"$WARM" -q --warm=open "$@"', cold => [100, 1], hot => 1000 },

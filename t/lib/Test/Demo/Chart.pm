@@ -19,7 +19,7 @@ my @when = (['before', 'as it is'], ['after', 'with fcgi-stat-accel']);
 # Three digits are enough for the eye.
 sub figure ($x) { return $x >= 100 ? sprintf '%.0f', $x : $x >= 10 ? sprintf '%.1f', $x : sprintf '%.2f', $x }
 
-# A latency. Where more requests than the quantile leaves out had no answer at all, the true one is longer.
+# A latency.  If more requests had no answer than the quantile leaves out, the true latency is longer.
 my %left_out = (p50 => 0.5, p99 => 0.01, worst => 0.01);
 
 sub latency ($m, $what) {
@@ -51,7 +51,7 @@ sub table ($rows) {
 
 # ---------------------------------------------------------------- text
 
-# 0 to 1, where a value stands between FLOOR and the power of ten above all of them.
+# The position of a value, 0 to 1, between FLOOR and the power of ten above all values.
 sub scale ($rows) {
 	my $top = max map { ($_->{before}{worst}, $_->{after}{worst}) } @$rows;
 	my $decades = max 1, POSIX::ceil(log(max($top, 1) / FLOOR) / log 10);
@@ -95,7 +95,7 @@ sub axis ($room, $decades) {
 
 # ---------------------------------------------------------------- PNG
 
-# Its name; undef without gnuplot. Data and script are fed to it, so nothing else is left behind.
+# Draws the PNG and returns its name; undef without gnuplot.  Data and script go through a pipe, so no other file is left.
 sub png ($rows, $file) {
 	my ($gnuplot) = grep { -x } map { "$_/gnuplot" } split /:/, $ENV{PATH};
 	return undef unless $gnuplot;
@@ -107,7 +107,8 @@ sub png ($rows, $file) {
 
 sub quoted ($text) { return "'" . $text =~ s/'/''/gr . "'" }
 
-# Above how long hot requests take, below how much of the disk arrives; a column for each number of spindles.
+# The upper panel shows how long hot requests take, the lower one how much of the disk's rate arrives; one column for each number of
+# spindles.
 sub gnuplot_script ($rows, $file) {
 	my @spindles = spindles($rows);
 	my ($decades) = scale($rows);
@@ -119,7 +120,7 @@ sub gnuplot_script ($rows, $file) {
 		$script .= "\$d$n << EOD\n" . join('', map { data_line($_) } rows_of($rows, $n)) . "EOD\n";
 	}
 	$script .= 'set multiplot layout 2,' . @spindles . "\n";
-	# Above the highest bar, room for the key.
+	# Room for the key above the highest bar.
 	$script .= 'set logscale y; set yrange [' . FLOOR / 2 . ':' . 3 * tick($decades) . "]; set ylabel 'ms'\n";
 	$script .= "set title 'Hot requests beside 16 cold clients, $_ spindles: p99, worst as a dash'\nplot " . panel($_, 2, 4) . "\n" for @spindles;
 	$script .= "unset logscale y; set ylabel 'MB/s'\n";
@@ -147,7 +148,7 @@ sub panel ($n, $bars, $marks) {
 
 sub escaped ($text) { return $text =~ s/([&<>"])/'&#' . ord($1) . ';'/ger }
 
-# A page that needs nothing else: drawings are SVG in it, colours follow the reader's light or dark.
+# A page that loads no other file: its drawings are inline SVG, and colours follow the reader's light or dark mode.
 sub page ($rows, %arg) {
 	my $title = escaped($arg{title});
 	my $story = join '', map { '<p>' . escaped($_) . "</p>\n" } @{ $arg{story} };

@@ -52,7 +52,7 @@ sub new ($class, %arg) {
 
 sub good ($w) { return $w->head(200, 'Content-Length' => 5) . $w->body("good\n") . $w->end }
 
-# What is sent for a whole request, and what follows: keep, close, reset, wait.
+# What is sent after a whole request, and what follows: keep, close, reset, wait.
 my %does = (
 	good => sub ($w) { (good($w), 'keep') },
 	silent => sub ($w) { ('', 'wait') },
@@ -68,7 +68,7 @@ my %does = (
 
 sub listen_at ($port, $n) { return IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => $n, ReuseAddr => 1, Blocking => 0) || die "listen: $!\n" }
 
-# A socket with its port; what nobody ever accepts has a full queue.
+# A socket with its port; the queue of a socket whose connections are never accepted is full.
 sub open_socket ($kind) {
 	return IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp') || die "bind: $!\n" if $kind eq 'refuses';
 	return listen_at(0, SOMAXCONN) if $kind ne 'never-accepts';
@@ -264,7 +264,7 @@ my @variables = ([QUERY_STRING => '$query_string'], [REQUEST_METHOD => '$request
 	[REQUEST_URI => '$request_uri'], [SCRIPT_NAME => '$uri'], [SERVER_PROTOCOL => '$server_protocol'], [REMOTE_ADDR => '$remote_addr'],
 	[SERVER_PORT => '$server_port'], [SERVER_NAME => '$server_name']);
 
-# SCGI: nginx itself puts CONTENT_LENGTH first.
+# SCGI: nginx itself writes CONTENT_LENGTH first.
 sub variables ($protocol) { return $protocol eq 'scgi' ? ([SCGI => 1], grep { $_->[0] ne 'CONTENT_LENGTH' } @variables) : @variables }
 
 sub start ($class, $dir, @cells) {

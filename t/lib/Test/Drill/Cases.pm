@@ -31,7 +31,7 @@ sub whole ($w, $body = 'body') { return $w->head(200, 'X-A' => 'b') . $w->body($
 
 # ---------------------------------------------------------------- every protocol
 
-# Replies without a length end with the connection, which nobody can tell from a break.
+# Replies without a length end with the connection, so a break looks like the end.
 sub breaks {
 	my $open = $p =~ /^(?:scgi|uwsgi)$/ ? 200 : 'cut';
 	for (['closes', 502, 'drill', ['close']], ['resets', 502, 'drill', ['reset']], ['is silent', 504, 'silent', ['wait']]) {

@@ -157,7 +157,7 @@ sub _reply ($c, $status, $body, @pairs) {
 	my $w = $c->{wire};
 	$c->{out} .= $w->head($status, 'Content-Type' => 'text/plain', @pairs) . ($c->{q}{method} eq 'HEAD' ? '' : $w->body($body)) . $w->end;
 	$c->{then} = 'next';
-	# AJP13 cannot answer and then go on to ask for the rest
+	# an AJP13 application cannot answer and then ask for the rest
 	if (!$c->{q}{whole} && $c->{protocol} eq 'ajp13') { $c->{mute} = 1; $c->{then} = 'close' }
 }
 

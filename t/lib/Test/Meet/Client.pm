@@ -27,7 +27,7 @@ sub new ($class, $port, %self) {
 
 # ---------------------------------------------------------------- the loop
 
-# 1: nothing moved for this many seconds.
+# 1: no byte moved for this many seconds.
 sub drive ($seconds, @all) {
 	while (my @open = grep { !$_->{over} } @all) {
 		my ($r, $w, $wait, $now, $last) = ('', '', 1, time, 0);
@@ -54,7 +54,7 @@ sub drive ($seconds, @all) {
 	return 0;
 }
 
-# When the next piece goes; undef: when something has come.
+# When the next piece is sent; undef: after bytes have come.
 sub _sends_at ($self, $now) {
 	my $piece = $self->{out}[0] // return;
 	return if defined $piece->{gate} && @{ $self->{replies} } <= $piece->{gate};

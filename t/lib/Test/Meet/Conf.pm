@@ -17,7 +17,7 @@ use constant {
 
 my @BACKENDS;
 
-# What answers errors: its path.
+# The path of the handler that answers errors.
 sub _handler ($dice, $kind, $word) {
 	return '/files/error.html' if $kind eq 'page';
 	return '/files/none.html' if $kind eq 'missing';

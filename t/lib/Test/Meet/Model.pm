@@ -56,7 +56,7 @@ sub _intercepted ($self, $q, @status) {
 
 sub _line ($q, $hop, $method, $body) { return join(' ', $q->{id}, $hop, $method, length $body, md5_hex($body)) . "\n" }
 
-# What an application says of the request; one that answers errors gets no body, or, as a front controller, that of the request, if no application
+# What an application says of the request.  An error handler gets no body, or (as a front controller) that of the request, if no application
 # has had it before.
 sub _echoed ($self, $q, $hop, $body) {
 	my $get = $q->{method} eq 'HEAD' ? 'HEAD' : 'GET';
@@ -145,7 +145,7 @@ sub _app ($self, $dice, $q) {
 		push @{ $q->{want} }, $early;
 		if ($q->{body} ne '') {
 			$q->{close} = 1;
-			# a program that ends has its input broken
+			# a program that ends breaks its input
 			push @{ $q->{want} }, @fail if $q->{handler} eq 'cgi';
 		}
 	} elsif ($act eq 'earlyclose') {
@@ -215,7 +215,7 @@ sub _authorized ($self, $q) {
 	$q->{close} = 1 if $q->{body} ne '';
 }
 
-# What is malformed is never answered as if it were whole; what was answered before it was seen may stand.
+# A malformed body is never answered as if it were whole; an answer that was sent before the fault was seen is allowed.
 sub _broken_body ($self, $dice, $q) {
 	my $act = join ' ', @{ $q->{facts} // [] };
 	my @before = grep { $_->[0] >= 300 || $act =~ /act=early/ || $q->{unseen} } @{ $q->{want} };

@@ -34,7 +34,7 @@ sub rows ($self) {
 	return @rows;
 }
 
-# What the queries of a panel were answered: rows { name, labels, values }.
+# The answers to the queries of a panel: rows { name, labels, values }.
 sub answers ($self, $p) { return map { @$_ } @{ $self->{got}{ $p->{id} } } }
 
 # ---------------------------------------------------------------- structure
@@ -55,7 +55,7 @@ sub problems ($self) {
 	);
 }
 
-# One chooses the data source, the others ask it; each name that a string has is one of them, or of Grafana.
+# One variable chooses the data source, the others ask it.  Each name that a string has is one of them, or one of Grafana.
 sub _variables ($doc) {
 	my @list = @{ $doc->{templating}{list} };
 	my %known = map { $_->{name} => 1 } @list, { name => '__rate_interval' };
@@ -83,7 +83,7 @@ sub _panel ($p) {
 	);
 }
 
-# What each kind of panel must have to look as it is meant to.
+# What each kind of panel must have to look right.
 sub _type ($p) {
 	my ($options, $custom, $steps) = ($p->{options} // {}, $p->{fieldConfig}{defaults}{custom}, $p->{fieldConfig}{defaults}{thresholds}{steps});
 	my %bad = (
@@ -130,7 +130,7 @@ sub _legend ($target, $labels) {
 	return $name ne '' ? $name : join ', ', map { "$_ $labels->{$_}" } grep { $_ ne '__name__' } sort keys %$labels;
 }
 
-# Queries that nothing answered, as "panel: query".
+# Queries without an answer, as "panel: query".
 sub empty ($self) {
 	return map { my $p = $_; map { @{ $self->{got}{ $p->{id} }[$_] } ? () : "$p->{title}: $p->{targets}[$_]{expr}" } 0 .. $#{ $p->{targets} } } $self->panels;
 }

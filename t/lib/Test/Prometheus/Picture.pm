@@ -31,7 +31,7 @@ my %scales = (
 
 sub units () { return sort keys %scales }
 
-# What a number of this size is divided by, and the name after it.
+# The divisor for a number of this size, and the unit after it.
 sub scale ($unit, $most) {
 	my @all = @{ $scales{$unit} // die "$unit: no such unit\n" };
 	return @{ (grep { $most >= $_->[0] } @all)[0] // $all[-1] };
@@ -62,7 +62,7 @@ sub draw ($board, $file, %arg) {
 	return 1;
 }
 
-# The height, and where each panel is: pixels from the left and from the top.
+# The height of the page, and the place of each panel: pixels from the left and from the top.
 sub _layout ($board, $first) {
 	my ($y, @placed) = (0);
 	for my $row ($board->rows) {
@@ -81,7 +81,7 @@ sub _layout ($board, $first) {
 
 sub _quote ($text) { return q{'} . $text =~ s/[\x00-\x1f]/ /gr =~ s/'/''/gr . q{'} }
 
-# gnuplot counts from below.
+# gnuplot counts from the bottom.
 sub _at ($page, $x, $y) { return sprintf 'screen %.5f, screen %.5f', $x / $page->{wide}, 1 - $y / $page->{high} }
 sub _label ($page, $text, $x, $y, $more = '') { return 'set label ' . _quote($text) . ' at ' . _at($page, $x, $y) . " left $more" }
 
@@ -158,7 +158,7 @@ sub _stat ($page, $at, @answers) {
 		"set border 3 linecolor '#d8d9da'", 'set xtics', 'set ytics', "set grid linetype 1 linecolor '#e4e5e6' linewidth 0.5");
 }
 
-# A row of cells for each bucket that is in use; the series of Prometheus add up from below.
+# A row of cells for each bucket in use; the series of Prometheus are cumulative.
 sub _heat ($page, $at, @answers) {
 	my @le = sort { ($a->{labels}{le} =~ s/\+//r) <=> ($b->{labels}{le} =~ s/\+//r) } @answers;
 	my (%below, @cells);

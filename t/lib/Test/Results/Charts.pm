@@ -20,7 +20,7 @@ my @CHARTS = (
 	['threads', 'sweep', 'Threads and throughput on two spindles', '--sweep', '2007-threads.json'],
 );
 
-# Draws what there is data for. Dies when accel-graph fails.
+# Draws the charts that have data.  Dies when accel-graph fails.
 sub draw ($from, $to) {
 	make_path($to);
 	for my $c (@CHARTS) {

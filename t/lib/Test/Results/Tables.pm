@@ -105,7 +105,7 @@ sub _cold ($figures) {
 		"cold 100 kB files, MB/s of $disk"], @rows);
 }
 
-# Half of the files fit into memory.  A row for each server: what the hot file waits, and what its loop did.
+# Half of the files fit into memory.  A row for each server: how long the hot file waits, and what its loop did.
 my @PRESSED = (map({ [$_, "accel-server, `$_`"] } qw(adaptive linux-sendfile gthread-aio writev gthread-sendfile posix-aio linux-aio-sendfile io-uring)),
 	['nginx', 'nginx'], ['nginx-aio', 'nginx, `aio threads`'], ['lighttpd', 'lighttpd'], ['apache', 'Apache, event'],
 	['nginx+accel', 'nginx + fcgi-stat-accel'], ['lighttpd+accel', 'lighttpd + fcgi-stat-accel']);

@@ -24,7 +24,7 @@ sub bytes_of ($size) {
 my %size = ('one.txt' => 1, '100k.bin' => 100_000, '10m.bin' => 10_000_000);
 my %bytes = map { $_ => bytes_of($size{$_}) } keys %size;
 
-# Names that have gone wrong somewhere: each file holds its own name, so that a neighbour's is seen.
+# Names that caused errors in the past.  Each file contains its own name, so that a neighbour's bytes are noticed.
 our @NAMES = ('a space.txt', 'end ', '100%.txt', '%41.txt', 'A.txt', '%2541.txt', 'what?.txt', 'a#b.txt', 'a@b.txt', 'plus+.txt',
 	'a:b;c&d=e,f.txt', q{"quotes'.txt}, 'back\\slash.txt', '<[{$`|^~*!}]>.txt', "\xc3\xa4\xe2\x82\xac.txt", "\xff\xfe.txt",
 	"tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt");
@@ -172,7 +172,7 @@ sub check_directories ($site, %want) {
 	};
 }
 
-# check_names($site, NAME => STATUS...): those that the server does not serve, and what it says.
+# check_names($site, NAME => STATUS...): names that the server does not serve, with its answer.
 sub check_names ($site, %not) {
 	subtest "$site->{name}: names" => sub {
 		my %warm;

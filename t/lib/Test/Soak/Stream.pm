@@ -21,7 +21,7 @@ sub new ($class, %arg) {
 sub sum ($self) { return $self->{sum} }
 sub name ($self) { return $self->{name} }
 
-# Its standard input is open until the slice is to end: --hold waits for that.
+# Its standard input is open until the slice shall end: --hold waits for that.
 sub begin ($self) {
 	pipe my $in, my $lifeline or die "pipe: $!";
 	my $pid = open(my $fh, '-|') // die "fork: $!";
@@ -34,12 +34,12 @@ sub begin ($self) {
 	return;
 }
 
-# By number where it has a rate, so that each request of a slice gets its answer.
+# With a rate, a number of requests, so that each request of a slice gets its answer.
 sub _length ($self) {
 	return defined $self->{rate} ? (-r => $self->{rate}, -n => $self->{rate} * $self->{seconds}) : defined $self->{requests} ? (-n => $self->{requests}) : (-d => $self->{seconds});
 }
 
-# Starts the next slice when the last one has ended.
+# Starts the next slice when the current one has ended.
 sub poll ($self) {
 	$self->begin unless $self->{run};
 	$self->begin if $self->_read(0);
@@ -74,7 +74,7 @@ sub _add ($self, $run) {
 	return;
 }
 
-# The running slice ends by itself; waits for it.  Another poll() begins anew.
+# The running slice ends by itself; waits for it.  Another poll() starts again.
 sub end ($self) {
 	close $self->{run}{lifeline} if $self->{run};
 	$self->_read(0.5) or 1 while $self->{run} && time < $self->{run}{begun} + $self->{seconds} + 60;

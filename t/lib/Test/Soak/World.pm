@@ -42,7 +42,7 @@ while ($request->Accept >= 0) {
 }
 END
 
-# cores: a command that the server is started by
+# cores: command words that start the server on these cores
 sub new ($class, %arg) {
 	my $self = bless { %arg, dir => File::Temp->newdir('soak-XXXXXX', TMPDIR => 1), upgrades => 0, reloads => 0, bad => 0, rotated => 0, passed_on => 0, owner => $$ }, $class;
 	chmod 0755, "$self->{dir}";
@@ -65,7 +65,7 @@ sub targets ($self) {
 }
 sub log ($self) { return $self->path('error.log') }
 
-# What there must be for it, or why it is missing.
+# The reason why a program or right for it is missing, or undef.
 sub missing {
 	my ($ok, $why) = Accel::Slowfs->usable;
 	return 'root mounts the small disk of the logs' if $> != 0;
@@ -77,7 +77,7 @@ sub missing {
 
 # ---------------------------------------------------------------- files and disks
 
-# Those on slow disks are elsewhere, and mounted at their place.
+# Files of slow disks are elsewhere, and mounted at their place.
 sub _dir ($self, $name) { return $self->path(($name =~ /^(?:cold|hung|busy|app|inside)$/ ? 'pools/' : 'www/') . $name) }
 
 sub _pool ($self, $name, $spec) {
@@ -115,7 +115,7 @@ sub _disks ($self) {
 }
 
 sub disk ($self, $name) { return $self->{disk}{$name} }
-# Until nothing fits any more; again after a rotation.
+# Fills the disk until it has no room; again after a rotation.
 sub fill ($self) {
 	open my $fh, '>>', $self->path('logs/filler') or die "filler: $!";
 	my $chunk = "\0" x 65_536;
@@ -206,7 +206,7 @@ sub spare ($self, $on) {
 # The newest server's.
 sub pid ($self) { return slurp($self->path('run.pid')) =~ /^(\d+)$/m ? $1 : 0 }
 
-# Process 0 would be ourselves.
+# Process 0 would be this process itself.
 sub _signal ($self, $name) {
 	my $pid = $self->pid or die "no server: " . substr slurp($self->log), -2000;
 	return kill $name => $pid;
@@ -220,7 +220,7 @@ sub _count_broken ($self, $which) {
 	return;
 }
 
-# What logrotate does: the file before the last one goes.
+# As logrotate does: removes the file before the last one.
 sub rotate ($self) {
 	my $log = $self->path('logs/access.log');
 	$self->_count_broken('.1');
@@ -238,7 +238,7 @@ sub reload ($self, $bad = 0) {
 	return;
 }
 
-# Returns at once; the pid file changes when the new one serves.
+# Returns at once; the pid file changes when the new server is ready.
 sub upgrade ($self) {
 	$self->_signal('USR2');
 	$self->{upgrades}++;
