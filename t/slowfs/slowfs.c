@@ -224,7 +224,7 @@ signals(void)
 {
 	sigset_t sigs;
 
-	signal(SIGPIPE, SIG_IGN); /* unmount also if the last line has no reader */
+	signal(SIGPIPE, SIG_IGN); /* unmounts even if the last line has no reader */
 	sigemptyset(&sigs);
 	sigaddset(&sigs, SIGTERM);
 	sigaddset(&sigs, SIGINT);
@@ -234,7 +234,7 @@ signals(void)
 	return (signalfd(-1, &sigs, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/* The table has its size before there are threads: growing it among them waits for a grace period
+/* The table gets its size before there are threads: if it grows later, it waits for a grace period
  * of RCU, 13 ms in which the disk answers no request. */
 static void
 descriptors(void)
@@ -291,7 +291,7 @@ main(int argc, char **argv)
 	}
 	serve(se, sigfd);
 	guard_clear();
-	fuse_session_unmount(se); /* should the guard not have been able to */
+	fuse_session_unmount(se); /* in case the guard could not do it */
 	control_close();
 	counters_print("done");
 	_exit(0); /* sleeping spindles have no request left to answer */

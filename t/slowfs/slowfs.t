@@ -127,7 +127,7 @@ sub aside {
 	POSIX::_exit(0);
 }
 
-# Whether it has ended within this many seconds; then, $? is how.
+# True if it has ended within this many seconds; then $? has its status.
 sub ended {
 	my ($pid, $within) = @_;
 	my $deadline = time + $within;

@@ -1,4 +1,4 @@
-/* refuse -- runs a command for which the kernel seems to have less than it has.
+/* refuse -- runs a command on a kernel that seems to lack some system calls.
  *
  *   refuse CALL=ERROR... -- COMMAND [ARG]...
  *   refuse io_uring_setup=EPERM -- accel-server -f FILE

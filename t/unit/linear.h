@@ -12,10 +12,11 @@
 #include <time.h>
 #include "t/unit/test.h"
 
-#define LINEAR_RUNS      7
-#define LINEAR_TRIES     5
-#define LINEAR_RATIO     3.2
-#define LINEAR_ENOUGH_NS 200000.0 /* what the shorter input takes at least, repeated */
+#define LINEAR_RUNS  7
+#define LINEAR_TRIES 5
+#define LINEAR_RATIO 3.2
+/* least time for the shorter input, which is repeated until then */
+#define LINEAR_ENOUGH_NS 200000.0
 
 struct linear {
 	const char *name;

@@ -48,7 +48,7 @@ TEST("/http/requests")
 	    "Range: bytes=5-\r\n\r\n");
 }
 
-/* Writes what comes out of these bytes, cut after the first `cut`: "200 k 5/99 [body] end". */
+/* Writes the events of these bytes, cut after the first `cut`: "200 k 5/99 [body] end". */
 static void
 events(const char *bytes, size_t cut, bool head_only, struct buf *out)
 {

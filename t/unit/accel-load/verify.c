@@ -184,7 +184,8 @@ TEST("/accel-load/verify/byte-by-chance")
 	verify_close(&c);
 }
 
-/* Of two bodies at a time, the second one tells the key: the first bytes of the other count. */
+/* Of two bodies at a time, the second one shows the key: the first bytes of the other are then
+ * checked, too. */
 TEST("/accel-load/verify/two-patterns")
 {
 	struct verify_conf *c = opened("pattern", "");

@@ -27,7 +27,8 @@ a_file(struct stat *st)
 	return (fd);
 }
 
-/* What was written a moment ago is dirty, so it cannot have gone yet; once it is clean it may. */
+/* Bytes that were written a moment ago are dirty, so they cannot have left memory yet; clean bytes
+ * may. */
 TEST("/kept/cache")
 {
 	struct cache_facts f = { 0, 0 };

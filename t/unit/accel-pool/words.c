@@ -160,7 +160,7 @@ TEST("/words/marker")
 TEST("/words/log-line")
 {
 	static const struct {
-		const char *line, *method, *target; /* method NULL: no line of a log */
+		const char *line, *method, *target; /* method NULL: not a line of an access log */
 		unsigned status;
 	} cases[] = {
 		{ "h - - [t] \"GET /a HTTP/1.1\" 200 5", "GET", "/a", 200 },

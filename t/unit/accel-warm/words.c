@@ -46,7 +46,7 @@ TEST("/options/bytes")
 	}
 }
 
-/* The bounds are about bytes, also where the text has a unit. */
+/* The bounds are about bytes, even where the text has a unit. */
 TEST("/bounds")
 {
 	uint64_t n = 0;

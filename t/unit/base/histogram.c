@@ -45,7 +45,7 @@ TEST("/histogram/bounds")
 	g_assert_cmpuint(histogram_count(&h), ==, 2 * (HISTOGRAM_BUCKETS - 1) + 2);
 }
 
-/* Those that people draw. */
+/* The bounds that charts use. */
 TEST("/histogram/round-bounds")
 {
 	static const uint64_t want[] = { 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 100000,

@@ -56,7 +56,7 @@ TEST("/utf8/all")
 	}
 }
 
-/* Bytes that are no UTF-8, one by one. */
+/* Bytes that are not UTF-8, one by one. */
 TEST("/utf8/broken")
 {
 	static const struct {

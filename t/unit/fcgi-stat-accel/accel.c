@@ -188,7 +188,7 @@ TEST("/accel/path/question")
 	check_path(&auth_conf, PARAMS(ROOT, uri, name, "SCRIPT_FILENAME=/alias/a"), 0, "/alias/a");
 	check_path(&auth_conf, PARAMS(warm), -EPERM, "");
 	check_path(&auth_conf, PARAMS(uri), -EPERM, "");
-	/* a name of the file is better: after a rewrite the client's is another one */
+	/* the name of a file is better: after a rewrite the client's name is another one */
 	check_path(&auth_conf, PARAMS(ROOT, uri, "SCRIPT_NAME=/new"), 0, "/srv/www/new");
 	check_path(&auth_conf, PARAMS(ROOT, uri, "PATH_INFO=/new"), 0, "/srv/www/new");
 	/* no subrequest: the name of a file */
@@ -511,7 +511,7 @@ TEST("/accel/reply/validators")
 	    "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n\r\n");
 	found.settled = false;
 	fresh = reply_found(&conf, PARAMS(), "/f", &found);
-	g_assert_null(strstr(fresh, "ETag")); /* a weak one would match that of what comes next */
+	g_assert_null(strstr(fresh, "ETag")); /* a weak tag would match that of the next contents */
 	g_free(old);
 	found.stx.stx_mtime.tv_sec = -1;
 	old = reply_found(&conf, PARAMS(), "/f", &found);

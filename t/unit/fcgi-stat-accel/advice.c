@@ -395,7 +395,8 @@ TEST("/advice/asked-in-time")
 	down();
 	up_to_drop(drop);
 	advice_forgotten(&a, true);
-	ask_dropped(true, NS_PER_S); /* makes no window cold: it is our doing */
+	/* does not make the window cold: the accelerator itself dropped the file */
+	ask_dropped(true, NS_PER_S);
 	warm_windows(1, 0, 0);
 	check_said("+always-warm ");
 	warm_windows(3, 0, 0);
@@ -420,7 +421,7 @@ TEST("/advice/asked-late")
 	down();
 }
 
-/* One cold answer is a proof, warm ones may have another cause. */
+/* One cold answer is a proof; warm ones may have another cause. */
 TEST("/advice/asked-in-time-beside-a-backup")
 {
 	up_to_drop(drop);

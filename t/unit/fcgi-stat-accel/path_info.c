@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a disk says of the first n bytes of name, whose first file bytes are a file. */
+/* The answer of a disk for the first n bytes of name; its first `file` bytes are a file. */
 static struct warm_found
 judge(size_t n, size_t file, bool index)
 {

@@ -35,7 +35,8 @@ know_files(unsigned from, unsigned to)
 	}
 }
 
-/* Two names share a slot in one run of a hundred: the hash has a secret. */
+/* The test may lose a name: two names share a slot in one run of a hundred, because the hash has a
+ * secret. */
 static void
 assert_returned(unsigned n)
 {
@@ -272,7 +273,7 @@ TEST("/hold/cancel/of-nothing")
 	file_lookup_cancel(&w); /* never waited */
 }
 
-/* The worker stops.  Every op in flight ends, also one that wins the race against its cancel. */
+/* The worker stops.  Every op in flight ends, even one that wins the race against its cancel. */
 TEST("/hold/free-in-flight")
 {
 	struct look l;
@@ -304,7 +305,7 @@ TEST("/hold/free-in-flight")
 
 static unsigned chosen[DEPTH], among[DEPTH], depth, given;
 
-/* One of n, another one in another run; next_run() is false when all combinations were run. */
+/* One of n, another one in each run; next_run() is false when all combinations have been run. */
 static unsigned
 choose(unsigned n)
 {

@@ -42,7 +42,8 @@ UP_TEST("/hold/unsettled-waits", &usual)
 	g_assert_cmpuint(counters.stat_unsettled, ==, 1);
 }
 
-/* One check of a file in demand: what is served while it is read again, and then. */
+/* One check of a file in demand: the bytes that are served while it is read again, and
+ * afterwards. */
 static void
 recheck_reads(int64_t mtime, const char *before, const char *after)
 {

@@ -91,8 +91,8 @@ struct look {
 	uint64_t asked_ns;
 };
 
-/* The promise: no check that began more than a second before the answer (or after the question,
- * if it took longer), unless the next one began in time and is overdue. */
+/* The promise: no answer rests on a check that began more than a second before it (or after the
+ * question, if the check took longer), unless the next check began in time and is overdue. */
 static void
 note(struct look *l, struct file_entry *e)
 {

@@ -16,7 +16,7 @@ in_dir(const char *name)
 	return (g_build_filename(dir, name, NULL));
 }
 
-/* What root_tail() says of dir/name: NULL for no. */
+/* The result of root_tail() for dir/name; NULL: not below. */
 static char *
 tail_of(const struct root *r, const char *name)
 {

@@ -1,5 +1,5 @@
 /* t/unit/files/warm_forget.c -- a file that is dropped from memory is cold at the next question;
- * files that must not be dropped, and an end in the middle. */
+ * some files must not be dropped; the loop may end while one is being dropped. */
 
 #include "t/unit/files/warm_test.h"
 
@@ -13,7 +13,7 @@ on_end(void *arg, bool gone)
 	ended = gone;
 }
 
-/* The kernel drops only what is on the disk. */
+/* Writes the file to disk: the kernel drops only pages that are on the disk. */
 static void
 settle(const char *name)
 {

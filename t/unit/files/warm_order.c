@@ -129,7 +129,7 @@ READ_TEST("/order/one-after-the-other", WARM_ALL, 0, 0)
 		g_assert_cmpuint(sim_count(io, SIM_WARM), ==, MIN(MOST, 80 - served));
 		g_assert_true(disk_serve());
 		for (guint i = 1; i < 4;
-		     i++) /* no window of a file before the last one of its elder */
+		     i++) /* no window of a file before the last one of an older file */
 			g_assert_true(file[i].begun + flying(i) == 0 ||
 				      file[i - 1].begun + flying(i - 1) == 20);
 	}

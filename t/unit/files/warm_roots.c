@@ -5,7 +5,7 @@
 #include "t/unit/files/warm_test.h"
 
 static const char *roots[3];
-/* whether it can be known that the tree is on a disk of ours */
+/* true if it can be known that the tree is on a local disk */
 static bool local;
 
 int
@@ -140,7 +140,7 @@ test_roots(void)
 	up("in//", NULL);
 	check_confined();
 	down();
-	up("alias", NULL); /* both names of it will do */
+	up("alias", NULL); /* both names of the root are accepted */
 	check_confined();
 	check("alias/file", 0);
 	check("alias/escape", -EXDEV);

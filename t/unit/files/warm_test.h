@@ -89,7 +89,7 @@ remove_below(const char *path)
 
 struct asker {
 	struct warm_wait w;
-	guint done; /* how often, and as which of all */
+	guint done; /* number of calls, and its place among all calls */
 	guint turn;
 };
 
@@ -118,7 +118,7 @@ ask(struct asker *a, const char *path)
 	return (ask_from(a, path, 0));
 }
 
-/* What a real loop finds. */
+/* The facts that a real loop finds. */
 static struct warm_found
 find(const char *path)
 {

@@ -29,7 +29,7 @@ finish_window(uint64_t off, int64_t res)
 	sim_run(io);
 }
 
-/* As a thread would: this long, and so much of it read on the way. */
+/* As a thread would: a file of this size, of which it has read this much. */
 static void
 opened(const char *tail, uint64_t size, uint32_t first)
 {
@@ -253,7 +253,7 @@ begin_many(guint n)
 	}
 }
 
-/* Open after their answers are at most FILES; accel.files.behind-skipped counts the others. */
+/* At most FILES are open after their answers; accel.files.behind-skipped counts the others. */
 TEST("/warm/behind-bounded")
 {
 	read_up(WINDOW, WARM_ALL);

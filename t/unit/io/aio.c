@@ -102,7 +102,7 @@ TEST("/linux-aio/direct")
 	g_assert_cmpuint(sync, ==, 0);
 }
 
-/* A process takes them all; the loop that comes then does without. */
+/* Another process takes all slots; a loop that starts then works without. */
 TEST("/linux-aio/no-slots")
 {
 	io_context_t ctx[64];
@@ -191,8 +191,7 @@ TEST("/linux-aio/direct-refused-late")
 	g_assert_cmpuint(sync, ==, 2);
 }
 
-/* More reads than the kernel may have wait for their turn; cancelled ones are
- * put away. */
+/* More reads than the kernel may have wait for their turn; cancelled ones are dropped. */
 TEST("/linux-aio/many")
 {
 	char *path = file_make(dir, "many", 64 << 10);
@@ -260,7 +259,7 @@ fill(struct shm *w, uint32_t size, char c)
 	memset(w->map, c, size);
 }
 
-/* sendfile(2) passes on pages: what is queued must not see what the window is used for next. */
+/* sendfile(2) queues pages: queued bytes must not change when the window is used again. */
 TEST("/linux-aio/pages-in-flight")
 {
 	const uint32_t size = 64 << 10;

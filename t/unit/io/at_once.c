@@ -63,7 +63,7 @@ ask(struct asked *a, int root, const char *path, uint64_t resolve)
 	return (wait_op(&a->w));
 }
 
-/* Ends with this result, by a thread or not. */
+/* Checks that the op ends with this result, by a thread or not. */
 static void
 check(int root, const char *path, uint64_t resolve, int64_t res, bool threaded)
 {
@@ -127,7 +127,7 @@ TEST("/at-once/small")
 	g_free(empty);
 }
 
-/* Its ends are in memory; the sender looks for the rest. */
+/* The ends of the file are in memory; the sender looks for the rest. */
 TEST("/at-once/large")
 {
 	char *path = make("large", LARGE);
@@ -251,7 +251,7 @@ TEST("/at-once/marks")
 	g_free(path);
 }
 
-/* They stay on the loop, and cost no call once their owner is known. */
+/* Files of other owners stay on the loop, and cost no call once their owner is known. */
 TEST("/at-once/foreign")
 {
 	char *path = make("foreign", LARGE);
@@ -272,7 +272,7 @@ TEST("/at-once/foreign")
 	g_free(path);
 }
 
-/* A loop that had to wait leaves it to the threads. */
+/* A loop that had to wait leaves the next look to the threads. */
 TEST("/at-once/waited")
 {
 	char *path = make("waits", SMALL);
@@ -282,7 +282,7 @@ TEST("/at-once/waited")
 	io->health.doubt = 0;
 	slow_ms = 20;
 	check(root, "waits", IO_BENEATH, 0, false);
-	/* perhaps it had no processor; or it had none for so long that it counts as a wait */
+	/* perhaps it had no processor, for so long that it counts as a wait */
 	g_assert_cmpuint(io->counters->loop_waits, <=, 1);
 	check(root, "waits", IO_BENEATH, 0, false);
 	slow_ms = 0;

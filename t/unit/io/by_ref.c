@@ -31,7 +31,7 @@ pair(int s[2], int room)
 	g_assert_cmpint(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), ==, 0);
 }
 
-/* What the peer has, as runs of equal bytes. */
+/* The bytes that the peer has, as runs of equal bytes. */
 static size_t
 take(int fd, char want)
 {
@@ -139,7 +139,7 @@ TEST("/by-ref/pages-stay")
 	munmap(p, 4 * PART);
 }
 
-/* Once for want of something, or always: the caller copies. */
+/* Refused once because a resource is missing, or always: the caller copies. */
 TEST("/by-ref/refused")
 {
 	char *p = memory('a', PART);

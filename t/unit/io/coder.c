@@ -1,4 +1,4 @@
-/* t/unit/io/coder.c -- content codings: bounds of settings; pieces decode to what went in. */
+/* t/unit/io/coder.c -- content codings: bounds of settings; pieces decode to their input. */
 #include <brotli/decode.h>
 #include <string.h>
 #include <zlib.h>

@@ -29,7 +29,7 @@ connect_init(struct waiter *w, struct io_sock *s)
 	w->op.connect.len = sizeof(server);
 }
 
-/* It is made when the op is cancelled, or its deadline passes: the result stays. */
+/* The connection is made when the op is cancelled, or its deadline passes: the result stays. */
 TEST("/connect/at-once")
 {
 	struct waiter w, r;
@@ -73,7 +73,7 @@ TEST("/connect/reset")
 	loop_down();
 }
 
-/* Nobody listens: each one fails, with a socket to close. */
+/* No server listens: each connect fails, with a socket to close. */
 TEST("/connect/refused")
 {
 	struct waiter w;

@@ -19,7 +19,7 @@ key(uint64_t nr)
 	return ((struct held_key){ .dev = 7, .ino = 1000 + nr % 3, .nr = nr });
 }
 
-/* Fills it with its number. */
+/* Adds a window whose bytes are its number. */
 static bool
 add(uint64_t nr, uint32_t len, uint64_t interval, uint64_t now)
 {

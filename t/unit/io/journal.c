@@ -1,4 +1,4 @@
-/* t/unit/io/journal.c -- the fields that the journal gets of a line. */
+/* t/unit/io/journal.c -- the fields of a line that the journal gets. */
 #include "base/buf.h"
 #include "base/log.h"
 #include "io/log/journal.h"

@@ -117,7 +117,7 @@ TEST("/listen/a lock is waited for, but not for ever")
 }
 
 /* Locks that another user can hold: on the directory, on a file that others can open, on a file
- * with a second name, on a fifo.  None of them holds up a start. */
+ * with a second name, on a fifo.  None of them delays a start. */
 TEST("/listen/no other user can hold the lock of a socket")
 {
 	char *path = g_build_filename(dir, "q.sock", NULL),
@@ -169,7 +169,7 @@ TEST("/listen/an IPv6 socket takes IPv4 only on request")
 	io_close_fd(fd);
 }
 
-/* Any address is IPv4, however it is written. */
+/* Every spelling of "any address" means IPv4. */
 TEST("/listen/each spelling of any address means IPv4")
 {
 	static const char *const any[] = { ":0", "*:0", "0.0.0.0:0" };

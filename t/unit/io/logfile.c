@@ -146,9 +146,9 @@ count_told(size_t len)
 	return (n);
 }
 
-/* A pipe without reads stands for a disk that takes nothing.  Each line arrives or is counted as
- * dropped, in one report or in several.  The reports are in the error log, which this log may
- * be. */
+/* A pipe without a reader stands for a disk that takes no bytes.  Each line arrives or is counted
+ * as dropped, in one report or in several.  The reports are in the error log, which may be this
+ * log. */
 static void
 full(bool is_errorlog)
 {
@@ -199,7 +199,7 @@ TEST("/logfile/full")
 	full(false);
 }
 
-/* What waits for a full disk goes to the new file, which is somewhere else. */
+/* Lines that wait for a full disk go to the new file, which is elsewhere. */
 TEST("/logfile/full-reopen")
 {
 	struct logfile *lf;

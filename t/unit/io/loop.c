@@ -92,7 +92,7 @@ LOOP_TEST("/loop/data and end of one event arrive in order", file_backends[0], 1
 
 #define GOES_ON -1
 
-/* or_end: the end of the stream counts (1), also before bytes are read; a reset always counts (0).
+/* or_end: the end of the stream counts (1), even before bytes are read; a reset always counts (0).
  */
 static void
 test_hangup(bool unread, bool or_end, bool closes, int res)

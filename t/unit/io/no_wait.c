@@ -1,5 +1,5 @@
 /* t/unit/io/no_wait.c -- with each backend: the loop makes no call on a file that may wait for its
- * disk, also if pages leave between the look and the send, and if the disk hangs. */
+ * disk, even if pages leave between the look and the send, or if the disk hangs. */
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -181,7 +181,7 @@ test_pages_leave(void)
 	down();
 }
 
-/* Nobody looks at a device that is not fit. */
+/* No call looks at a device that is not fit. */
 static void
 test_not_fit(void)
 {
@@ -193,7 +193,8 @@ test_not_fit(void)
 	down();
 }
 
-/* What is wanted again is held: no look, no thread.  With another version it is not. */
+/* A window that is wanted again is held: no look, no thread.  With another version it is not
+ * sent. */
 static void
 test_held(void)
 {
@@ -222,8 +223,8 @@ test_held(void)
 	down();
 }
 
-/* The first window is read from a file that was written to since it was opened; the others are held
- * with what it was. */
+/* The first window is read from a file that was written to after it was opened; the others are held
+ * with the version at opening. */
 static void
 test_two_versions(void)
 {

@@ -103,7 +103,8 @@ run_ms(uint64_t step_ms)
 	return ((io_now(io) - start_ns) / NS_PER_MS);
 }
 
-/* 10000 bytes at 1000 a second: the last quarter of a second is not waited for. */
+/* 10000 bytes at 1000 a second: the end comes a quarter of a second early, because those bytes are
+ * sent at once. */
 static void
 check(bool reading, uint64_t memory, uint64_t file, uint32_t limit, uint64_t least, uint64_t most)
 {

@@ -64,7 +64,7 @@ facts(int fd)
 	return (stx);
 }
 
-/* Pages from off that stay when the file is to leave. */
+/* Counts the pages from off that stay when the file should leave memory. */
 static unsigned
 stay(int fd, uint64_t off, uint64_t len)
 {
@@ -174,7 +174,7 @@ bytes_of(size_t n)
 	return (memset(some, 'x', n));
 }
 
-/* No signal, and no room lost. */
+/* Neither a signal nor lost room. */
 TEST("/pin/shorter")
 {
 	int fd = make(0, SIZE), other = make(1, SIZE);

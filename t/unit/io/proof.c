@@ -55,7 +55,7 @@ put(uint64_t off, const char *bytes)
 	close(fd);
 }
 
-/* On the loop, and in a thread; both say the same. */
+/* On the loop, and in a thread; the results are the same. */
 static void
 expect(int err)
 {

@@ -173,7 +173,7 @@ TEST("/queue/last-places")
 	finish(jobs, n);
 }
 
-/* Nothing is kept from a device that is alone. */
+/* A device that is alone gets all places. */
 TEST("/queue/one-device")
 {
 	struct io_job *jobs[9];

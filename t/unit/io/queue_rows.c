@@ -13,7 +13,7 @@ put_all_away(void)
 	queue_fini(&q);
 }
 
-/* Takes one and says whose it was; 0: none may run. */
+/* Takes a job and returns its client; 0: none may run. */
 static uint32_t
 take_client(struct io_job **out)
 {

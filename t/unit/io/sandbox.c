@@ -143,8 +143,8 @@ removes_spooled(void)
 	return (unlink_below(spool, "x"));
 }
 
-/* As a reload asks: by the directories themselves.  What is missing or no directory is an error of
- * those who open it. */
+/* As a reload asks: by the directories themselves.  A missing path, or one that is not a directory,
+ * is an error of the code that opens it. */
 static int
 reaches(void)
 {

@@ -129,7 +129,7 @@ nothing(void *arg)
 	return (arg);
 }
 
-/* What both programs do all the time. */
+/* Calls that both programs make all the time. */
 static int
 works(void)
 {

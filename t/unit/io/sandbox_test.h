@@ -129,7 +129,7 @@ reads_outside(void)
 	return (open_below(dir, "outside/file", O_RDONLY));
 }
 
-/* Asked of the kernel, not of what is tested.  0 or less: none here. */
+/* Asks the kernel, not the code under test.  0 or less: no Landlock here. */
 static long G_GNUC_UNUSED
 abi(void)
 {

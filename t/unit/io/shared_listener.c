@@ -70,7 +70,7 @@ run(void *arg)
 	return (NULL);
 }
 
-/* It has nothing else to wait for than events. */
+/* It waits only for events. */
 static void
 until_asleep(struct sharer *s)
 {

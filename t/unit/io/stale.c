@@ -8,7 +8,7 @@ struct child {
 	int lifeline; /* closed: the child ends */
 };
 
-/* Has a copy of every descriptor that is open now. */
+/* The child has a copy of every descriptor that is open now. */
 static struct child
 child_start(void)
 {

@@ -172,8 +172,8 @@ read_init(struct waiter *w, struct io_file *f, uint64_t off, uint32_t deadline_m
 	w->op.deadline_ms = deadline_ms;
 }
 
-/* A pipe is read like a file that hangs.  One read is all that a device may have under way: others
- * of pipes wait, and in vain, a file of another device does not; then the pipe gives way. */
+/* A pipe is read like a file that hangs.  A device may have one read under way: reads of other
+ * pipes wait, in vain; a file of another device does not.  Then the pipe gets bytes. */
 static void
 posix_waits(void)
 {

@@ -93,7 +93,7 @@ UP_TEST("/take/taken")
 	g_assert_cmpint(g_rmdir(sub), ==, 0);
 }
 
-/* Nothing that is refused is removed. */
+/* A refused file is not removed. */
 static void
 refuses(const char *name, int err, const char *stays)
 {

@@ -51,7 +51,7 @@ test_chunk_odd(void)
 	sizes_by(5000);
 }
 
-/* Buffers are used again while what was in them is still on its way: nothing may change there. */
+/* Buffers are used again while their former bytes are still on the way: those must not change. */
 static void
 test_slow_client(void)
 {

@@ -152,7 +152,7 @@ test_stuck_readers(void)
 	g_free(path);
 }
 
-/* What the loop may look at: a file whose access time is written, on a device that is fit. */
+/* Files that the loop may look at: the access time is written, and the device is fit. */
 static void
 test_may_look(void)
 {
@@ -192,7 +192,7 @@ test_was_read(void)
 	g_assert_true(io_file_was_read(f, IO_WINDOW));
 	g_assert_false(io_file_was_read(f, 2 * IO_WINDOW));
 	io_file_missed(f, 0);
-	g_assert_cmpuint(io->counters->pages_gone, ==, 0); /* it was not read to there */
+	g_assert_cmpuint(io->counters->pages_gone, ==, 0); /* the thread has not read that far */
 	io_file_missed(f, 1000);
 	g_assert_cmpuint(io->counters->pages_gone, ==, 1);
 	io->now += NS_PER_S;

@@ -51,7 +51,7 @@ opens(int root, const char *path, uint64_t resolve, mode_t type)
 	close((int)fd);
 }
 
-/* What is closed by a thread is gone soon. */
+/* Waits until a thread has closed the descriptors. */
 static void
 settles_at(int fds)
 {
@@ -375,8 +375,8 @@ rig_stop(void)
 	g_free(rig.mnt);
 }
 
-/* A file system that answers nothing, not even that it was interrupted: the loop ends all the same,
- * and what the kernel may still write to stays. */
+/* A file system that answers nothing, not even an interrupt: the loop still ends, and memory that
+ * the kernel may write to stays. */
 TEST("/uring/free-while-hung")
 {
 	uint64_t begin;

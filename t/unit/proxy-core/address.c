@@ -1,4 +1,4 @@
-/* t/unit/proxy-core/address.c -- every form of an address, and what is none. */
+/* t/unit/proxy-core/address.c -- every form of an address, and texts that are not one. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include "proxy-core/address.h"
@@ -45,7 +45,7 @@ TEST("/address/every form")
 	}
 }
 
-/* What another process says it got from the resolver. */
+/* Addresses that another process says it got from the resolver. */
 TEST("/address/only what a resolver can give is learnt")
 {
 	struct address good, bad, v[ADDRESS_MAX + 1];

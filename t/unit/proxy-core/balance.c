@@ -9,7 +9,7 @@
 
 static struct candidate four[N];
 static int64_t turns[N];
-static bool out[N]; /* those that are not candidates */
+static bool out[N]; /* the backends that are not candidates */
 static unsigned factor;
 
 static void

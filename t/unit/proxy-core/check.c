@@ -16,7 +16,7 @@ checking(const char *const *specs, size_t n)
 	return (of);
 }
 
-/* Answers all that is asked with this reply. */
+/* Answers all requests with this reply. */
 static void
 answer_all(const char *head_and_body)
 {

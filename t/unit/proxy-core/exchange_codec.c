@@ -105,7 +105,7 @@ static const struct proto toy = {
 
 #define TOY_TEST(path) EXCHANGE_TEST(path, a_conf(one, 1), conf.proto = &toy)
 
-/* What has gone to the application so far. */
+/* Compares all bytes that went to the application so far. */
 static void
 check_sent(const char *want)
 {

@@ -105,7 +105,7 @@ has_fresh_waiter(const struct pool *p)
 	return (false);
 }
 
-/* Pauses end at a tick, some time after their time. */
+/* Pauses end at a tick, some time after they are over. */
 static void
 check_work(const struct pool *p)
 {
@@ -238,7 +238,7 @@ check_end(void)
 	law(upstream_idle(w.up), "sockets are left");
 }
 
-/* What the schedules were made of: a law that nothing could break proves nothing. */
+/* Counts of what happened in the schedules: a law that no schedule could break proves nothing. */
 static struct {
 	unsigned requests, good, bad_gateway, unavailable, late, cut, forgotten, repeated, moves,
 	    sockets, hedges, won, inherited, next, out;

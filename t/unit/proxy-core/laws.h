@@ -51,7 +51,7 @@ struct ask { /* a request */
 	bool slow;      /* its client did not read until total_ms was over */
 	int heads, ends, end;
 	unsigned runs, refusals; /* applications that may run it; that said they did not */
-	bool whole;              /* a whole good reply went out on its socket */
+	bool whole;              /* a whole good reply was sent on its socket */
 	bool shortened;          /* a reply that is shorter than it says */
 	/* its wait for a socket */
 	const struct pool *waits_in;
@@ -131,7 +131,7 @@ ask_of(unsigned id)
 	return (&w.ask[id - 1]);
 }
 
-/* What the application answers. */
+/* The reply of the application. */
 static void
 reply_body(unsigned id, GString *out)
 {

@@ -175,7 +175,7 @@ a_event(void)
 
 /* ---------------------------------------------------------------- who waits */
 
-/* A socket went to a: nobody of its client may have queued before it, in the same pool. */
+/* a got a socket: no request of its client may have queued before it, in the same pool. */
 static void
 check_order(const struct ask *a)
 {
@@ -211,7 +211,7 @@ check_wait(struct ask *a, uint64_t now)
 	a->waits_in = NULL;
 }
 
-/* All of this step first, so that those who queued in one step are equal. */
+/* Notes all changes of this step first, so that requests that queued in one step are equal. */
 static void
 check_waits(void)
 {

@@ -25,7 +25,7 @@ asked_at(struct client *asker, const char *method, unsigned n)
 	g_assert_cmpstr(exchange_backend(asker->x), ==, three[n]);
 }
 
-/* It has the request of c now; answers it. */
+/* Backend n has the request of c now, and answers it. */
 static void
 next_answers(struct client *asker, unsigned n)
 {

@@ -85,7 +85,7 @@ TEST("/yield/pages")
 	g_assert_false(holder_may(after(29, none), 1, true, true, 9999));
 }
 
-/* It has no end, so one that is fast would keep others out for ever. */
+/* A tunnel has no end, so a fast one would keep others out for ever. */
 TEST("/yield/fast-tunnels")
 {
 	struct yield_debt debt = after(60, fast);
@@ -134,7 +134,7 @@ TEST("/yield/order")
 
 static struct client held[4], other;
 
-/* In ticks: a leap would be one look at the bytes. */
+/* Time passes in ticks: in one leap there would be only one look at the bytes. */
 static void
 pass(unsigned ms)
 {

@@ -55,7 +55,7 @@ accept_kept(unsigned host)
 	g_assert_true(listens(s));
 }
 
-/* "0 1 3": which of those accepted are closed. */
+/* "0 1 3": the numbers of the accepted connections that are closed. */
 static void
 closed_are(const char *want)
 {

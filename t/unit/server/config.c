@@ -195,7 +195,7 @@ TEST("/config/refused-keys")
 	bad(ROOT "server.defer-accepts = 1", "t.conf:2:1: ", "unknown setting");
 }
 
-/* Each row is reached, and none hides a directive. */
+/* Each row is used, and no row hides a directive. */
 TEST("/config/every-refused-row")
 {
 	const struct refused *f;
@@ -232,7 +232,7 @@ TEST("/config/old-keys-warn-once")
 	g_assert_cmpuint(strcspn(str(&warn), "\n") + 1, ==, warn.n);
 }
 
-/* The name says bytes; the one that did not goes on without a word. */
+/* The name now says bytes.  The old name, which does not, still works, and gets no message. */
 TEST("/config/bytes-of-heads")
 {
 	static const char *const name[] = { "server.max-unfinished-head-bytes",

@@ -35,7 +35,8 @@ static const struct script {
 	{ "400", true, GET("/../../etc/passwd") GET("/a") },
 };
 
-/* All of in, as far as the connection listens; disk and socket do what they are asked to. */
+/* All bytes of in, as far as the connection listens; disk and socket do at once what they are asked
+ * to. */
 static void
 feed(struct io_sock *s, const char *in, size_t n, size_t piece)
 {
@@ -217,7 +218,7 @@ WARM_TEST("/conn/batch/hot-before-cold")
 	struct io_sock *s = client();
 
 	say(s, GET("/a") GET("/b") GET("/dir/index.html") GET("/c"));
-	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1); /* those before it do not wait for it */
+	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1); /* earlier replies do not wait for it */
 	heard_statuses(s, "200 200");
 	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
 	g_assert_false(listens(s));
@@ -366,7 +367,7 @@ UP_TEST("/conn/refused/forgets", "server.max-write-idle = 1")
 	disk();
 	take(s, SIZE_MAX);
 	say(s, "GARBAGE\r\n\r\n");
-	sim_advance_ms(io, 1000); /* it takes nothing: client.stalled, with a path */
+	sim_advance_ms(io, 1000); /* the client takes no bytes: client.stalled, with a path */
 	g_assert_true(is_closed(0));
 	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
 	g_assert_null(strstr(logged->str, "xxxx"));

@@ -145,7 +145,8 @@ UP_TEST("/conn/ended/gives-way", APP)
 	s[2] = client();
 	say(s[2], GET("/app"));
 	for (i = 0; i < 8 * 20; i++)
-		sim_advance_ms(io, 50); /* without an end nobody of this address gives way */
+		/* unless its client sends no more, no request of this address gives way */
+		sim_advance_ms(io, 50);
 	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 0);
 	ends(s[1]);
 	for (i = 0; i < 20; i++)

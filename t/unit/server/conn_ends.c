@@ -18,7 +18,7 @@ enum moment {
 	PLACES
 };
 
-/* A connection that has got there, and waits for what its name says. */
+/* A connection that is in this state, and waits for the event in its name. */
 static struct io_sock *
 client_at(enum moment place)
 {
@@ -110,7 +110,7 @@ TEST("/conn/stop/in-every-state")
 		c = last_conn();
 		conn_stop(c);
 		conn_stop(c);
-		sim_run(io); /* at once: nothing it waited for is waited for */
+		sim_run(io); /* at once: it waits for no op */
 		finish_disk_and_close();
 		down();
 		up("");
@@ -353,7 +353,7 @@ UP_TEST("/conn/body-too-long-to-skip", "")
 		if (listens(s))
 			say_n(s, much, 65536);
 	}
-	g_assert_cmpint(i, ==, 11); /* ten seconds are enough of that */
+	g_assert_cmpint(i, ==, 11); /* ten seconds are enough for that */
 	g_assert_true(is_closed(0));
 	s = client();
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n200000\r\n");

@@ -11,7 +11,8 @@
 #define STEPS    400
 
 static const struct {
-	const char *in, *body; /* body: as it must come; NULL: a status without one that matters */
+	/* body: the expected one; NULL: a status whose body does not matter */
+	const char *in, *body;
 	int status;
 } kinds[] = {
 	{ GET("/a"), "AAAA", 200 },
@@ -190,7 +191,7 @@ one_step(void)
 			visitor_goes(&v[i]);
 }
 
-/* Without further failures, each client that stays gets all of it. */
+/* Without further failures, each client that stays gets all its replies. */
 static void
 calm(struct visitor *x)
 {

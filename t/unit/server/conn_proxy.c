@@ -49,7 +49,7 @@ TEST("/proxy/framing")
 		g_assert_true(heard_has(s, t[i].wants));
 		g_assert_false(heard_has(s, t[i].lacks));
 		g_assert_cmpmem(got.p + got.n - n, n, t[i].end, n);
-		if (!t[i].closes) { /* and the next is answered after it */
+		if (!t[i].closes) { /* and the next request is answered after it */
 			sim_sent_clear(io, s);
 			asks(s, GET("/none"), "404");
 		}
@@ -301,7 +301,7 @@ UP_TEST("/proxy/app-dies", APP)
 	leave(s, 0); /* lingers: what was sent is not lost */
 	g_assert_true(is_closed(0));
 	g_assert_true(heard_has(s, "5\r\nhello\r\n"));
-	g_assert_false(heard_has(s, "\r\n0\r\n")); /* so that the client can tell */
+	g_assert_false(heard_has(s, "\r\n0\r\n")); /* so that the client can detect it */
 	s = client();
 	say(s, GET("/app"));
 	sim_finish(io, sim_find(io, IO_CONNECT, NULL), -ECONNREFUSED);

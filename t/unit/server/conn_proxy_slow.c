@@ -61,7 +61,7 @@ TEST("/proxy/stop-in-every-state")
 	}
 }
 
-/* The application says all it has to say, and its socket is free before the client has read
+/* The application sends its whole reply, and its socket is free before the client has read
  * anything. */
 UP_TEST("/proxy/slow-client/kept", APP)
 {
@@ -81,7 +81,7 @@ UP_TEST("/proxy/slow-client/kept", APP)
 	put_end(&said, 0);
 	app_flush(b);
 	say(client(), GET("/app"));
-	/* it is asked the next thing on the same socket */
+	/* the same socket gets the next request */
 	g_assert_nonnull(sim_find(io, IO_SEND, b));
 	do
 		n += take_temp(s);

@@ -2,7 +2,7 @@
  * not. */
 #include "t/unit/server/simapp.h"
 
-/* What the application answers, with %s the document root; then the disk does its part. */
+/* The head of the application's reply, with %s the document root; then the disk does its part. */
 static struct io_sock *
 send_file(const char *in, const char *fmt)
 {

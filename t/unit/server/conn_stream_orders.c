@@ -1,7 +1,7 @@
 /* t/unit/server/conn_stream_orders.c -- streamed bodies and tunnels, and everything that can happen
  * to them in any order.
  *
- * Clients send bodies of a known pattern to applications that answer when they like, also before
+ * Clients send bodies of a known pattern to applications that answer when they like, even before
  * the body is there.  Whatever happens, an application gets the beginning of the pattern, and a
  * client gets whole replies in order, the last of which may be cut.
  */
@@ -322,7 +322,7 @@ one_step(void)
 			client_goes(i);
 }
 
-/* Nobody does anything any more: every connection ends by a deadline. */
+/* Neither side does anything any more: every connection ends by a deadline. */
 static void
 all_end(void)
 {

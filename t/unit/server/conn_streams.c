@@ -121,7 +121,7 @@ UP_TEST("/streams/the rest is dropped in bounds", CONFIG)
 	say(b, OK("5") "early");
 	for (n = 0; n < 40 && listens(s); n++)
 		say_n(s, much, 65536);
-	g_assert_cmpuint(n, ==, 17); /* a megabyte is enough of that */
+	g_assert_cmpuint(n, ==, 17); /* a megabyte is the limit */
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "early"));
 	g_assert_true(listens(s)); /* lingers */

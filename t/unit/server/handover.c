@@ -52,7 +52,7 @@ give(const struct worker *giver)
 	return (handover_give(h, giver, &m));
 }
 
-/* The number of connections that wait for it. */
+/* The number of connections that wait for this worker. */
 static unsigned
 taken(unsigned i)
 {

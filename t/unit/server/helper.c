@@ -345,7 +345,7 @@ record_of(const char *file)
 	return (all);
 }
 
-/* What is printed of it, or the messages. */
+/* The printed configuration, or the messages. */
 static char *
 outcome(const char *file, struct sources *sources)
 {

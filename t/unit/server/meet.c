@@ -208,7 +208,7 @@ one_step(void)
 	}
 }
 
-/* Everybody does what is to be done, until nothing is. */
+/* All sides do their next step, until there is none. */
 static void
 calm(void)
 {
@@ -235,7 +235,7 @@ waiting(const struct visitor *v)
 	return (v->next < v->nasks ? v->ask[v->next].id : 0);
 }
 
-/* A client that stays has an answer for what it said. */
+/* A client that stays has an answer to each request that it sent. */
 static void
 all_answered(void)
 {
@@ -281,7 +281,7 @@ all_end(void)
 		    sim_kind(sim_nth(io, i)));
 }
 
-/* Most files are known, present ones and absent ones: they are answered at once. */
+/* Most files are known, present ones and absent ones, so they are answered at once. */
 static void
 warm(void)
 {
@@ -297,7 +297,7 @@ warm(void)
 		now.opened[i] = 1;
 }
 
-/* The first one at once, others when there is room for them. */
+/* The first visitor comes at once, the others when there is room for them. */
 static void
 visitors_come(unsigned most, bool first)
 {
@@ -362,7 +362,7 @@ TEST("/meet/seeds")
 		from = to = (unsigned)atoi(one);
 	else if (range != NULL)
 		g_assert_cmpint(sscanf(range, "%u-%u", &from, &to), ==, 2);
-	/* A pair that is rare gets more seeds. */
+	/* A rare pair gets more seeds. */
 	for (seed = from; seed <= to || (all && seed < 4 * SEEDS && pairs_missing() != 0); seed++) {
 		one_seed(seed);
 	}

@@ -25,7 +25,8 @@
 #define WAIT_S   20u     /* every deadline of the configuration */
 #define MOST_S   240u    /* their sum, and some */
 
-/* What can meet; GROUP: one of them at most holds for a request; FOR: a request of these kinds. */
+/* Features that can meet.  GROUP: one of them at most holds for a request; FOR: a request of these
+ * kinds. */
 enum group { G_WHAT, G_HOW, G_METHOD, G_BODY, G_ERROR, G_ANSWER, G_WHEN, G_SENDS, G_GOES, G_ANY };
 
 #define FEATURES(F)                      \
@@ -116,11 +117,11 @@ struct visit {
 	enum plan plan;
 	int status;
 	const char *path;  /* that it names, below the root; NULL: none */
-	const char *bytes; /* what the client gets then; NULL: an error */
+	const char *bytes; /* bytes that the client gets then; NULL: an error */
 	size_t length;     /* of the body of a plain reply */
 	int fails;         /* status if the path cannot be sent; 0: it can */
 	bool head, post, whole, authorizer;
-	unsigned backend; /* last number of its address */
+	unsigned backend; /* last number of the address of the backend */
 	bool hidden;      /* it failed, and another backend must get the request */
 };
 
@@ -190,7 +191,8 @@ static struct {
 	unsigned seed, step;
 	uint64_t rng;
 	bool trace, faults;
-	unsigned ms; /* that passed; less than a deadline unless X_TIME is noted */
+	/* milliseconds that have passed; less than a deadline unless X_TIME is noted */
+	unsigned ms;
 	/* the configuration */
 	GString *text;
 	const char *protocol, *error_to;

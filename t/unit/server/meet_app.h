@@ -1,5 +1,5 @@
-/* t/unit/server/meet_app.h -- applications, programs and authorizers: what they got must be what
- * the client sent, and what they answer is drawn. */
+/* t/unit/server/meet_app.h -- applications, programs and authorizers: they must get what the client
+ * sent, and their answers are random. */
 #ifndef MEET_APP_H
 #define MEET_APP_H
 
@@ -31,7 +31,7 @@ app_forget(struct app *a)
 	*a = (struct app){ .s = NULL };
 }
 
-/* Some failures of a backend are nobody's in particular. */
+/* Some failures of a backend do not belong to one request. */
 static void
 excuse_all(enum excuse x)
 {
@@ -380,7 +380,8 @@ break_off(struct app *a)
 		g_string_set_size(a->to_say, a->said + below((unsigned)(a->to_say->len - a->said)));
 }
 
-/* Nothing, or a part of its head; then the end, or a reset.  What asked for the body is said. */
+/* Sends nothing, or a part of the head; then the end, or a reset.  Notes the requests that it asked
+ * for. */
 static void
 fails(struct app *a)
 {
@@ -391,7 +392,7 @@ fails(struct app *a)
 	g_string_set_size(a->to_say, a->said + (one_in(2) ? 0 : below((unsigned)n)));
 	a->closes = true;
 	a->resets = one_in(2);
-	if (!a->whole && a->resets) /* its sends fail, and so bytes of the body are lost */
+	if (!a->whole && a->resets) /* its sends fail, so bytes of the body are lost */
 		a->ask->excuses |= X_APP;
 	trace("socket %d fails%s", a->fd, a->resets ? ", reset" : "");
 }

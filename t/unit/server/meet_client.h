@@ -170,7 +170,7 @@ is_within_body(const struct visitor *v)
 	return (i < v->nasks && v->said > v->ask[i].body);
 }
 
-/* Up to here it may say now. */
+/* The position up to which it may send now. */
 static size_t
 may_say(const struct visitor *v)
 {
@@ -196,7 +196,7 @@ what_is_heard(const struct io_op *op, bool reset)
 	return (reset ? -ECONNRESET : 0);
 }
 
-/* The end of its stream, or a reset.  After the end it still reads, and what it asked for whole is
+/* The end of its stream, or a reset.  After the end it still reads, and its complete requests are
  * answered. */
 static void
 visitor_leaves(struct visitor *v, struct io_op *op, int res)

@@ -174,7 +174,7 @@ judge_own(const struct ask *a, const struct reply *r)
 		    "the page of %u is another one: %.60s", a->id, r->body->str);
 }
 
-/* It has one as its client, its applications and others know it. */
+/* The request has one id, which its client, its applications and others see. */
 static void
 judge_id(const struct ask *a, const struct reply *r)
 {
@@ -252,7 +252,7 @@ visitor_hears(struct visitor *v, bool over)
 	return (n != 0 && (r.whole || r.status < 200));
 }
 
-/* What follows a malformed body is not a request, and a reply to HEAD may be broken off after its
+/* Bytes after a malformed body are not a request, and a reply to HEAD may be broken off after its
  * end. */
 static bool
 closes_behind(const struct ask *a)

@@ -37,7 +37,7 @@ of_what(const struct ask *a)
 	return (languages_[i]);
 }
 
-/* What its last application did. */
+/* The outcome of its last application. */
 static uint64_t
 of_visit(const struct ask *a)
 {
@@ -130,7 +130,7 @@ meet(struct ask *a)
 	    BIT(redirect_bad))
 #define LOOKS (BIT(cold) | BIT(hot))
 
-/* What cannot meet, beside features of one group. */
+/* Pairs that cannot meet, besides features of one group. */
 static const struct {
 	uint64_t these, those;
 } apart[] = {

@@ -24,7 +24,7 @@ char *__wrap_strdup(const char *);
 static struct {
 	bool on;        /* the server works */
 	unsigned n;     /* allocations so far */
-	unsigned first; /* the one that fails; 0: none */
+	unsigned first; /* number of the allocation that fails; 0: none */
 	bool lasts;     /* so do all after it */
 } memory;
 

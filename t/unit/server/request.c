@@ -15,7 +15,7 @@ UP_TEST("/request/reset", "")
 	r = requests_take(w);
 	g_assert_nonnull(r);
 	memset((char *)r + ZEROED, 0xff, end - ZEROED);
-	r->upload = r->kept = NULL; /* counted: request_drop_spools() lets go of them */
+	r->upload = r->kept = NULL; /* counted: request_drop_spools() releases them */
 	r->sender.limit = 1;
 	request_reset(r);
 	g_assert_true(r->times.hot);

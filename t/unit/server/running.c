@@ -36,7 +36,7 @@ tear_down(void)
 	io_free(io);
 }
 
-/* As many rows as there may be and 50 more; since the id of its worker and on. */
+/* As many rows as allowed, and 50 more; since the id of its worker and on. */
 static size_t
 fill(struct worker *id, struct running_row *row, size_t max)
 {

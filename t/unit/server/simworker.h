@@ -39,9 +39,9 @@ static char *dir;
 static GString *logged;
 static struct logfile *access_file;
 static unsigned clients, files, temps;
-static struct buf temp[TEMPS]; /* what was written to temporary files */
+static struct buf temp[TEMPS]; /* bytes that were written to temporary files */
 static char m_bytes[3001];     /* of a file that is too long to be copied beside its head */
-/* who runs programs of cgi.assign; NULL: nobody */
+/* the process that runs programs of cgi.assign; NULL: none */
 static const struct backends *programs;
 
 static void
@@ -82,7 +82,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_init(&warn, 0);
 	logged = g_string_new(NULL);
 	log_set_sink(log_collect, NULL);
-	log_suppressed_flush(); /* a test before this one has used up no limit */
+	log_suppressed_flush(); /* earlier tests must not have used up a limit */
 	g_string_truncate(logged, 0);
 	dir = g_dir_make_tmp("simworker-XXXXXX", NULL);
 	file = g_build_filename(dir, "server.conf", NULL);
@@ -416,7 +416,7 @@ take_temp(struct io_sock *s)
 	return (n);
 }
 
-/* Answers until nothing is asked any more; returns how often. */
+/* Answers until no op is left; returns how often. */
 static unsigned G_GNUC_UNUSED
 disk(void)
 {

@@ -40,7 +40,7 @@ TEST("/state/head")
 	g_free(head);
 }
 
-/* What changes the work changes the head; what changes only its speed does not. */
+/* Options that change the work change the head; those that change only its speed do not. */
 TEST("/state/head-options")
 {
 	static const char *const globs[] = { "*.jpg", NULL };
@@ -69,7 +69,7 @@ TEST("/state/head-options")
 	g_free(head);
 }
 
-/* Length that is good, or -errno; *keys is how many there are. */
+/* Length that is valid, or -errno; *keys: how many there are. */
 static gssize
 parse(const char *text, unsigned *keys, char **why)
 {
@@ -176,8 +176,8 @@ TEST("/state/file")
 	g_free(dir);
 }
 
-/* A write that stops in the middle: what was there stays, and the next one goes over what is
- * broken. */
+/* A write that stops in the middle: earlier bytes stay, and the next write overwrites the broken
+ * line. */
 TEST("/state/no-room")
 {
 	char *dir = g_dir_make_tmp("state-XXXXXX", NULL),

@@ -164,7 +164,7 @@ TEST("/cgi_env/what Connection may not remove")
 	HAS("HTTP_X_OTHER", NULL);
 }
 
-/* Those of an authorizer replace what the client sent, not what the server knows. */
+/* The variables of an authorizer replace what the client sent, not what the server knows. */
 TEST("/cgi_env/variables of an authorizer")
 {
 	static const struct proxy_field h[] = { H("X-User", "client"), H("X-Kept", "1") };

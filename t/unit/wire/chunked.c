@@ -2,7 +2,7 @@
  * split. */
 #include "t/unit/wire/rows.h"
 
-/* Feeds the pieces [0, a), [a, b), [b, n) and tells what came of it: body|state|bytes left over. */
+/* Feeds the pieces [0, a), [a, b), [b, n) and returns the outcome: body|state|bytes left over. */
 static char *
 unchunk(const struct row *row, size_t a, size_t b)
 {

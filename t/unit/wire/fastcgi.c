@@ -50,7 +50,7 @@ TEST("/fastcgi/padding")
 	check(&b, "H200 b:xyz n:n E+");
 }
 
-/* Others' records, management records and unknown types pass by unseen. */
+/* Records of other requests, management records and unknown types are ignored. */
 TEST("/fastcgi/records of others are ignored")
 {
 	struct buf b;

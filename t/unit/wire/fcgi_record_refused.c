@@ -47,11 +47,11 @@ TEST("/record/abort")
 	check(s, "A|0103000100080000"
 		 "0000000000000000");
 	s = g_string_new(NULL);
-	REC(s, 2, 7, ""); /* nothing of that number runs */
+	REC(s, 2, 7, ""); /* no request of that number runs */
 	check(s, "|");
 }
 
-/* While its file is looked up. */
+/* The request is aborted while its file is looked up. */
 TEST("/record/abort-of-what-was-taken")
 {
 	GString *s = new_begun();

@@ -8,7 +8,7 @@ show(struct text t)
 	return (g_strndup(t.p != NULL ? t.p : "", t.n));
 }
 
-/* What a request came to, as one line. */
+/* The outcome of a request, as one line. */
 static char *
 tell_request(const struct http_request *r)
 {
@@ -22,7 +22,7 @@ tell_request(const struct http_request *r)
 	    r->nheaders));
 }
 
-/* After the first empty line that is not in front. */
+/* Length up to the first empty line that is not at the beginning. */
 static size_t
 head_length(const char *p)
 {

@@ -22,7 +22,7 @@ struct row {
 static struct text G_GNUC_UNUSED
 copy(const char *p, size_t n)
 {
-	/* exactly n bytes: a read past them is the sanitizer's to find */
+	/* exactly n bytes, so that a sanitizer sees a read past them */
 	char *heap = malloc(n);
 
 	if (n > 0)

@@ -72,7 +72,7 @@ static const struct {
 	{ TEXT("/a\0b"), -EINVAL, NULL },
 };
 
-/* What urlpath_name() takes otherwise. */
+/* Paths that urlpath_name() treats differently. */
 static const struct {
 	struct text in;
 	int want; /* 0: becomes .path */
@@ -96,7 +96,7 @@ static const struct {
 	{ TEXT(""), -EINVAL, NULL },
 };
 
-/* What server.http-parseopts changes. */
+/* The effects of server.http-parseopts. */
 static const struct {
 	struct text in, query;
 	unsigned how;
