@@ -15,7 +15,7 @@ const struct load_error_info load_errors[LOAD_ERRORS] = {
 	[LOAD_LONG] = { "long", "more bytes than the length of the body" },
 	[LOAD_WRONG] = { "wrong",
 	    "other bytes, or another part, than expected (--verify, --range, --expect)" },
-	[LOAD_STATUS] = { "status", "another status than expected (--status; otherwise any 2xx)" },
+	[LOAD_STATUS] = { "status", "unexpected status (expected: --status, or any 2xx)" },
 	[LOAD_MALFORMED] = { "malformed", "no answer of the protocol" },
 };
 

@@ -170,7 +170,7 @@ static const struct option rows[] = {
 	    .prose = "Adds up reports of --json: the arguments are files; - is standard input." },
 	{ "quiet", 'q', NULL, OPTION_FLAG, AT(conf.quiet), .prose = "No line of progress." },
 	{ "verbose", 'v', NULL, OPTION_FLAG, AT(conf.verbose),
-	    .prose = "Prints the progress each second, also if standard error is not a terminal." },
+	    .prose = "Prints the progress each second, even if standard error is not a terminal." },
 	{ "manual", '\0', "text|roff", OPTION_WORD, AT(manual), 1, .alone = "text",
 	    .prose = "Print the manual page, as text or for man(1)." },
 	{ "version", 'V', NULL, OPTION_FLAG, AT(version), .prose = "Print the version." },

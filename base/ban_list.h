@@ -4,7 +4,7 @@
  *   192.0.2.7                               for ever
  *   2001:db8:1::/48  1796000000             until this time, in seconds of 1970
  *   198.51.100.0/24  2026-11-30T12:00:00Z   until this time; +01:00 in place of Z, or a date alone
- *   # a comment, also after an entry
+ *   # a comment; it may follow an entry
  *
  * Bounds   BAN_LIST_MAX entries; of a network that is named twice the longer time counts.
  * Thread   any; a list does not change.  A look-up is a binary search for each length of a network

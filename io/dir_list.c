@@ -50,7 +50,7 @@ open_name(const struct dir_list *l, const char *path, uint64_t flags, bool tells
 	return (fd);
 }
 
-/* The directory may be on another device than the root: the job goes on in its queue. */
+/* The directory and the root may be on different devices: the job goes on in its queue. */
 static bool
 open_dir(struct dir_list *l)
 {

@@ -1,6 +1,6 @@
 /* proxy-core/balance.h -- chooses the backend of a request.  A balancer is one row in balance.c.
  *
- * Pure, but for *turn of the candidates, which belongs to the worker's members (members.h).
+ * Pure, except *turn of the candidates, which belongs to the worker's members (members.h).
  * Candidates are backends that may get the request: alive, not tried yet.
  */
 #ifndef PROXY_CORE_BALANCE_H

@@ -16,7 +16,8 @@
  *          one request after the other.  The pool then assumes that no thread of the application
  *          will accept it; see backend.h for what follows.  The wait is POOL_STALL_MS, or four
  *          times the longest recent wait on a kept socket, so a slow application causes no stall.
- *          A unix socket tells whether the application has read the request: then it is none.
+ *          A unix socket tells whether the application has read the request: then it does not
+ *          stall.
  *
  * Owner    a lease belongs to its user between got() and pool_put(), which its callbacks may call.
  *          Its ops in flight return to the pool, so the user may end at once.

@@ -59,7 +59,7 @@ urlpath_decode(struct text t, char *dst)
 }
 
 /* A servlet container cuts ";..." off each segment, so that "..;x" means ".." there, and "/;x/a"
- * means "/a": another path than the one that conditions compare.  The last segment may be ";x". */
+ * means "/a": a path other than the one that conditions compare.  The last segment may be ";x". */
 static bool
 hides_a_step(const char *seg, int n, bool last)
 {

@@ -2,7 +2,7 @@
  * directory.
  *
  *   /d/x.css   [ /d/x.css | /d/x.css.gz | /d/x.css.br ]  all at the same time
- *   /d/        [ /d/ ] is a directory --> entry of /d/index.html, and if that is none, of the next
+ *   /d/        [ /d/ ] is a directory --> entry of /d/index.html; if it is missing, of the next
  */
 
 #include "files/warm/impl.h"

@@ -151,7 +151,7 @@ void io_start_work(struct io_op *);   /* IO_WORK */
  * before 6.5, or not allowed. */
 int io_pages_counted(int fd, uint64_t off, uint64_t len);
 /* Some of these pages are not written back: a writer that has mapped the file may write to them
- * again without a new time.  False also if the kernel does not count for us. */
+ * again without a new time.  False if the kernel does not count for us, too. */
 bool io_pages_dirty(int fd, uint64_t off, uint64_t len);
 /* The kernel counts for us, and some of these pages are gone.  Ask it before RWF_NOWAIT, which
  * starts to read those pages, and sleeps if the queue of the device is full. */

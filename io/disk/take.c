@@ -4,7 +4,7 @@
  *
  * Both names are looked up in the opened directory, so no link and no rename above it leads
  * elsewhere.  Nothing but a regular file is removed.  The bytes are gone when the descriptor is
- * closed, also after a crash.
+ * closed, even after a crash.
  *
  * Links are not followed, and the file is on the file system of the root, so the thread does not
  * touch another device.

@@ -1,7 +1,7 @@
 /* io/disk/temp.c -- temporary files without a name: IO_OPEN without a path makes one, IO_WRITE
  * writes to it, both in threads.
  *
- * The file is gone when its descriptor is closed, also after a crash.
+ * The file is gone when its descriptor is closed, even after a crash.
  */
 #include <errno.h>
 #include <fcntl.h>

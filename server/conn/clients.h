@@ -3,7 +3,7 @@
  *   accept: clients_take()  --> shard (by hash of the address) --> struct client {address, count}
  *   close:  clients_give()
  *
- * Every TCP connection is counted, also without a limit.  So a limit that comes with a reload also
+ * Every TCP connection is counted, even without a limit.  So a limit that comes with a reload also
  * counts the connections of older generations.  An address without connections has no record.
  *
  * Bounds   one record for each address that has a connection, so at most server.max-connections of

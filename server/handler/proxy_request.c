@@ -176,7 +176,7 @@ target_of(struct request *r, struct text path, struct text query)
 }
 
 /* The client's, without ".", ".." and encoded slashes: an application that keeps these in its path,
- * or takes one back over an empty segment, would serve another path than the one that conditions
+ * or takes one back over an empty segment, would serve a path other than the one that conditions
  * saw. */
 static struct text
 asked(struct request *r)

@@ -42,7 +42,7 @@ route_access(struct request *r)
 	return (refused ? module_refuses(r, 403, TEXT_NONE) : NULL);
 }
 
-/* The file has another name than the URL: by alias.url, in lower case, or in front of PATH_INFO.
+/* The name of the file is not that of the URL: by alias.url, in lower case, or before PATH_INFO.
  * url.access-allow is about URLs only. */
 static int
 place_access(struct request *r)

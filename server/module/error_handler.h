@@ -19,7 +19,7 @@ struct request;
 /* True: the request has another target, and the caller has it routed again instead of refusing it.
  * The caller has released all it held. */
 bool error_handler_takes(struct request *, int status);
-/* A request of another method than GET may reach a handler: look its file up first. */
+/* A request with a method other than GET may reach a handler: look up its file first. */
 bool error_handler_is_set(const struct request *);
 
 #endif

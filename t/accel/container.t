@@ -48,7 +48,7 @@ my $examples = "$FindBin::Bin/../../examples/container";
 my %words = map { $_->[0] => [slurp("$examples/$_->[0]") =~ /^\s+$_->[1]: \[("--listen.*)\]/m ? $1 =~ /"([^"]+)"/g : ()] } ['compose.yaml', 'command'], ['pod.yaml', 'args'];
 is_deeply $words{'compose.yaml'}, $words{'pod.yaml'}, 'the examples start it with the same words';
 
-# Workers of another user than 101 could not connect: the socket is for user and group 101.
+# Workers of a user other than 101 could not connect: the socket is for user and group 101.
 my $auth = slurp("$examples/../nginx/auth.conf");
 my @other = slurp("$examples/README.md") =~ /^    (\w+ [^\n]*;)$/mg;
 is_deeply [map { (split)[0] } @other], [qw(user fastcgi_pass)], 'nginx in its image: its user, and the socket';

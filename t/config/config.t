@@ -70,7 +70,7 @@ for my $case (
 	is $err, "DIR/x.conf:2:1: unknown setting server.max-read-thread; did you mean server.max-read-threads?\n",
 	    '... named with its nearest neighbour';
 	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}server.breakagelog = \"/x\"\n"));
-	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: server\.breakagelog has no effect: /, 'an old one is none';
+	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: server\.breakagelog has no effect: /, 'an old one does not stop the start';
 	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{server.document-root = "$dir/none"\n}));
 	is $rc, 78, '-tt wants a document root that exists';
 	for my $handler (qw(poll linux-sysepoll)) {
@@ -185,7 +185,7 @@ for my $case (
 	['no protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{^${where}proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13, uwsgi$}],
 	['an unknown protocol', 'proxy-core.protocol = "fcgi"', qr{^${where}proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13, uwsgi; got "fcgi"$}],
 	['an unknown balancer', 'proxy-core.balancer = "fairest"', qr{^${where}proxy-core\.balancer: expected one of: .*, got "fairest"$}],
-	['an address that is none', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "127.0.0.1:99999" )', qr{^${where}proxy-core\.backends: "127\.0\.0\.1:99999": .*an address is}],
+	['not an address', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "127.0.0.1:99999" )', qr{^${where}proxy-core\.backends: "127\.0\.0\.1:99999": .*an address is}],
 	['a host without an address', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "no-such-host.invalid:1" )', qr{proxy-core\.backends: "no-such-host\.invalid:1": }],
 	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-docroot = ( "$dir/none" )}, qr{DIR/[a-z]+\.conf:\d+:\d+: proxy-core\.x-sendfile-docroot: "DIR/none": No such file}],
 	['a rewrite of requests', 'proxy-core.rewrite-request = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-request: }],
@@ -210,7 +210,7 @@ $file = put('proxy.conf', "$root${ajp}proxy-core.secret = \"hush\"\nvar.same = \
 ($rc, my $shown, $err) = run('-t', '-p', '-f', $file);
 is "$rc $err", '0 ', 'a secret of AJP';
 like $shown, qr/^proxy-core\.secret = "\(set\)"$/m, '... is printed as set';
-unlike $shown, qr/hush/, '... also where a variable has it';
+unlike $shown, qr/hush/, '... even where a variable has it';
 
 # ---------------------------------------------------------------- settings of a pool stand where its backends stand
 

@@ -1,4 +1,4 @@
-/* t/fuzz/fuzz_accel.c -- the whole way of a request but for the disk: any bytes from a web server,
+/* t/fuzz/fuzz_accel.c -- the whole way of a request except the disk: any bytes from a web server,
  * records, real libfcgi, the path, an answer for a file that may be there or not, libfcgi again.
  * What comes out is sound FastCGI, and its head has no line that we did not mean to write.
  *

@@ -76,7 +76,7 @@ page('compress',
 );
 page('configuration',
 	'variables and modules' => { conf => 'server.modules = ( "mod_access", "mod_rewrite" ) var.mymodule = "redirect" server.modules += ( "mod_" + var.mymodule )', files => { x => 'x' }, ask => [['/x', 200]] },
-	'listings but for one directory' => { conf => "dir-listing.activate = \"enable\"\n" . '$HTTP["url"] =~ "^/download/" { dir-listing.activate = "disable" }', files => { 'pub/a' => 'x', 'download/a' => 'x' },
+	'listings except in one directory' => { conf => "dir-listing.activate = \"enable\"\n" . '$HTTP["url"] =~ "^/download/" { dir-listing.activate = "disable" }', files => { 'pub/a' => 'x', 'download/a' => 'x' },
 	    ask => [['/pub/', 200, qr/href="a"/], ['/download/', 403]] },
 	'all hosts of a domain' => { conf => '$HTTP["host"] =~ "(^|\.)example\.org$" { server.document-root = "@RUN@/org" }', run => { 'org/x' => 'org' }, files => { x => 'other' },
 	    ask => [['/x', 200, qr/org\z/, Host => 'a.example.org'], ['/x', 200, qr/org\z/, Host => 'example.org'], ['/x', 200, qr/other\z/, Host => 'badexample.org']] },

@@ -63,7 +63,7 @@ sub check {
 	Test::Util::put($srv->run . '/x.conf', qq{server.document-root = "/"\n$text});
 	return scalar qx{$program @{[ $option // '-t' ]} -f @{[ $srv->run ]}/x.conf 2>&1};
 }
-like check(qq(\$REQUEST_HEADER["a b"] == "x" {\n}\n)), qr/x\.conf:2:1: expected the name of a header field/, 'a name that is none';
+like check(qq(\$REQUEST_HEADER["a b"] == "x" {\n}\n)), qr/x\.conf:2:1: expected the name of a header field/, 'not a name';
 like check(qq(\$REQUEST_HEADER["@{[ 'x' x 65 ]}"] == "x" {\n}\n)), qr/x\.conf:2:1: expected the name of a header field/, 'a name of 65 bytes';
 my @many = map { qq(\$REQUEST_HEADER["h$_"] == "x" {\n}\n) } 1 .. 65;
 like check(join '', @many), qr/x\.conf:130:1: conditions compare more than 64 different headers/, 'too many headers';

@@ -156,6 +156,6 @@ like check('url.redirect = ( "^/(" => "/" )'),        qr/^(?!0).*url\.redirect.*
 like check("url.redirect = ( \"a\" => \"$_\" )"),     qr/^(?!0).*url\.redirect.*expected \$\{0\}/s, "refused: $_"
 	for '${foo}', '${0', '${foo:1}', '${20}', '%{}', '${url.fragment}', '${1x}';
 like check("url.redirect = ( \"a\" => \"/\r\nX: y\" )"), qr/^(?!0).*printable/s, 'a line end in a replacement';
-like check('url.redirect-code = 200'),                qr/^(?!0).*300 to 599/s, 'a status that is none of a redirect';
+like check('url.redirect-code = 200'),                qr/^(?!0).*300 to 599/s, 'not the status of a redirect';
 
 done_testing;

@@ -89,7 +89,7 @@ subtest 'links and files that were there before' => sub {
 	like $err, qr{^accel-pool: 1k/0000/0001\.bin: File exists$}m, '... is named';
 	is slurp("$dir/forced/1k/0000/0001.bin"), 'mine', '... and stays';
 	is +(pool('remove', "$dir/forced"))[0], 1, 'remove';
-	is slurp("$dir/forced/1k/0000/0000.bin"), 'x' x 1024, '... leaves it also if its size is right';
+	is slurp("$dir/forced/1k/0000/0000.bin"), 'x' x 1024, '... leaves it even if its size is right';
 	is slurp("$dir/forced/1k/0000/0001.bin"), 'mine', '... and the other one';
 };
 
@@ -163,7 +163,7 @@ subtest 'the command line' => sub {
 		is $err, "accel-pool make: --spec: expected DIRSxFILESxSIZE, as 1000x100x100k or 10x10x4k-1m, got \"$bad\"\n", '... is explained';
 	}
 	is +(pool())[0], 64, 'no command';
-	is +(pool('walk', "$dir"))[0], 64, 'a command that is none';
+	is +(pool('walk', "$dir"))[0], 64, 'not a command';
 	is +(pool('make'))[0], 64, 'no directory';
 	is +(pool('make', "$dir/a", "$dir/b"))[0], 64, 'two directories';
 	is +(pool('remove', "$dir/none"))[0], 66, 'no such directory';

@@ -162,7 +162,7 @@ subtest 'a first try that fails leaves the request to the second' => sub {
 	is $srv->counter('proxy-core.requests-failed'), 0, 'no failure for the client';
 };
 
-subtest 'also while the request waits for a socket' => sub {
+subtest 'even while the request waits for a socket' => sub {
 	my $srv = start('max-pool-size' => 1);
 	do_now('waits', 'answers');
 	my ($holder, $c) = ($srv->connect, $srv->connect);

@@ -128,7 +128,7 @@ subtest 'each form of reply reaches the client' => sub {
 	my $r = $srv->fetch('/app/head?Status:%20404%20Gone%20fishing|X-A:%20b|Set-Cookie:%201|Set-Cookie:%202');
 	is "$r->{status} $r->{header}{'x-a'} $r->{header}{'set-cookie'}", '404 b 1, 2', 'status and fields pass';
 	is $srv->fetch('/app/head?Location:%20/x')->{status}, 302, 'Location makes a redirect';
-	like $srv->head('/app/head?A:%20b'), qr/^HTTP\S+ 200 .*\r\n\r\n\z/s, 'a reply to HEAD has no body, also if the application sends one';
+	like $srv->head('/app/head?A:%20b'), qr/^HTTP\S+ 200 .*\r\n\r\n\z/s, 'a reply to HEAD has no body, even if the application sends one';
 	like $srv->get('/app/head?Status:%20304'), qr/^HTTP\S+ 304 .*\r\n\r\n\z/s, 'nor has 304';
 	is $srv->fetch('/app/head?Content-Length:%202')->{body}, 'bo', 'no more than Content-Length';
 	$r = $srv->fetch('/app/head?X-Hop:%201|Connection:%20X-Hop|Keep-Alive:%20x|Upgrade:%20h2c|A:%20b');

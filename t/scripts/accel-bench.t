@@ -256,7 +256,7 @@ subtest 'a command that forks away' => sub {
 		ok $pid && kill(0 => $pid), 'it runs in a session of its own';
 		kill KILL => $peer->pid if $ends;
 		$peer->stop;
-		ok !kill(0 => $pid), '... and ends with the others, also if it ignores TERM';
+		ok !kill(0 => $pid), '... and ends with the others, even if it ignores TERM';
 		unlink "$dir/daemon.pid";
 	}
 };

@@ -1,4 +1,4 @@
-# bench --pressure has its numbers, and leaves no mount, loop device, cgroup, trace or process, also when it is interrupted while its disk hangs.
+# bench --pressure has its numbers, and leaves no mount, loop device, cgroup, trace or process, even when it is interrupted while its disk hangs.
 use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);

@@ -110,7 +110,7 @@ broken nginx => 'a listing', asking("\t\t\t#! autoindex\n\t\t\tautoindex on;\n")
 broken nginx => 'subrequests', asking("\t\t\t#! subrequest\n\t\t\tssi on;\n\t\t\t#! subrequest\n\t\t\tadd_after_body /foot.html;\n");
 
 my $KEEP = "\taio threads;\n\tupstream accel {\n\t\tserver unix:/run/stat-accel.sock;\n\t\tkeepalive 4;\n\t}\n";
-broken nginx => 'an upstream by name; whether it keeps connections is all the same, nginx closes them', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel; fastcgi_keep_conn on;/r, $KEEP);
+broken nginx => 'an upstream by name; whether it keeps connections makes no difference, nginx closes them', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel; fastcgi_keep_conn on;/r, $KEEP);
 
 my $REDIRECT = <<'EOT';
 		location / {

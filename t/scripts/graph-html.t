@@ -100,7 +100,7 @@ subtest 'nothing is loaded, nothing runs' => sub {
 	is_deeply [$page =~ m{(https?://[^"\s]*)}g], [('http://www.w3.org/2000/svg') x 13], 'no address but the name of SVG';
 	my ($policy) = map { $_->{'@content'} } grep { ($_->{'@http-equiv'} // '') eq 'Content-Security-Policy' } @{ $named{meta} };
 	like $policy, qr/\Adefault-src 'none';/, 'and a policy forbids it';
-	like $policy, qr{\Qstyle-src 'sha256-@{[ sha256_base64($css) ]}='}, 'but for this very style sheet';
+	like $policy, qr{\Qstyle-src 'sha256-@{[ sha256_base64($css) ]}='}, 'except this very style sheet';
 };
 
 subtest 'text from outside is only text' => sub {

@@ -31,7 +31,7 @@ subtest 'percentiles are exact nearest ranks' => sub {
 	is $s->{total}{max}, 710, 'the total of 576/0/134';
 };
 
-subtest 'a stage is about all requests, also where the line lacks it' => sub {
+subtest 'a stage is about all requests, even where the line lacks it' => sub {
 	# lines of 2007 have three stages; the slow ones of this log are theirs
 	my @old = map { "network_gthread_aio.c.78: (trace) write-start: 1173101342.$_ read-queue-wait: 40 ms read-time: 16 ms write-time: 0 ms" } 100 .. 298;
 	my @new = ours('stat-queue' => 160_000);
@@ -317,7 +317,7 @@ subtest 'without gnuplot: the data and the script are kept' => sub {
 	my ($status, $out, $err) = graph(qw(--name bare error.log));
 	is $status, 69, 'exit status 69';
 	like $err, qr/gnuplot is not installed/, 'it says why';
-	like $out, qr/^read-queue\s+680\s+681/m, 'the table is printed all the same';
+	like $out, qr/^read-queue\s+680\s+681/m, 'the table is still printed';
 	is scalar(rows('bare.data')), 3, 'data';
 	like slurp('bare.gp'), qr/^plot/m, 'script';
 	ok !-e 'bare.png', 'no empty chart';

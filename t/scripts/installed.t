@@ -19,7 +19,7 @@ my @programs = map { s{.*/}{}r } glob "$bin/*";
 is_deeply [sort grep { /^(?:accel|fcgi|slowfs)/ } @programs], [sort qw(accel-bench accel-check accel-graph accel-load accel-load-merge accel-pool accel-server accel-top accel-tune
 	accel-warm fcgi-stat-accel slowfs)], 'the programs';
 
-# Nothing of the source tree can be found, but for what the server of this test writes.
+# Nothing of the source tree can be found, except what the server of this test writes.
 delete @ENV{qw(B PERL5LIB PERLLIB)};
 local $ENV{PATH} = "$bin:/usr/sbin:/usr/bin:/sbin:/bin";
 chdir $home or die "chdir: $!";

@@ -37,5 +37,9 @@ C
 is $? >> 8, 0, '... and no error';
 is found("/* SO MANY bytes */\n/* after SO LONG */\n/* SO MANY wait that one more fails */\n"), '1 2', 'a number';
 is found("/* this IS NO error */\n/* they ARE NO files */\n/* there IS NO file; it IS NO longer there */\n"), '1 2', 'what a thing is not';
+is found("/* ALSO IF it fails */\n/* ALSO\n * if it fails; also sent if it fails; if it fails, too */\n"), '1', 'what holds nevertheless';
+is found("/* ANOTHER user THAN root */\n/* ANOTHER user, rather than root */\n"), '1', 'what differs';
+is found("/* it is sent ALL THE SAME */\n/* ALL THE SAME size */\n/* all, BUT FOR one */\n"), '1 3', 'still, except';
+is found("/* a line THAT IS NONE */\n/* it IS NONE */\n/* there IS NONE */\n"), '1 2', 'not one';
 is found(join '', '/* ple', "ase */\n"), '1', 'words without a place';
 done_testing;

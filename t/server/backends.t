@@ -269,6 +269,6 @@ SKIP: {
 
 my @without = join('', qx{"@{[ Test::Util::program('accel-server') ]}" -V}) =~ /^  - (\S+) .*(?:liburing|ThreadSanitizer)/mg;   # optional; see posix_aio.c
 is_deeply [sort @backends, @without], [qw(adaptive gthread-aio gthread-sendfile io-uring linux-aio-sendfile linux-sendfile posix-aio writev)],
-    'all backends were here, but for what this program was built without';
+    'all backends were here, except those that this program was built without';
 
 done_testing;

@@ -47,7 +47,7 @@ put("$www/list-direct", join '', map { "/direct/$_\n" } @size);
 
 # ---------------------------------------------------------------- processes
 
-# Static, but for what lies in /app/.
+# Static files, except in /app/.
 sub server {
 	my ($network, $to, %arg) = @_;
 	my $conf = qq{server.network-backend = "$network"\n} . (delete $arg{conf} // '');

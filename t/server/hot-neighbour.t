@@ -44,7 +44,7 @@ sub is_hot {
 
 # ---------------------------------------------------------------- hot beside cold
 
-# Stage by stage: sixteen cold requests hang in it, and the hot file is served all the same.
+# Stage by stage: sixteen cold requests hang in it, and the hot file is still served.
 my %hang = (
 	'look-up' => sub { $_[0]->hang('/cold*') },
 	'read' => sub { $_[0]->hang_after(0, '/cold*') },

@@ -19,7 +19,7 @@ chmod 0755, $dir;
 put("$dir/users", "ann:pw\n");
 my $json = JSON::PP->new->utf8;
 
-# The objects of a log.  A line that is none fails.
+# The objects of a log.  A line that is not an object fails.
 sub objects ($log) {
 	my @all;
 	for my $line (split /\n/, $log) {

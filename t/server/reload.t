@@ -57,7 +57,7 @@ unlike $srv->log, qr/ev=drain\.cut/, '... none was cut';
 undef @downloads;
 my %after = quiet($before{descriptors});
 is $after{descriptors}, $before{descriptors}, 'descriptors are back';
-cmp_ok $after{threads}, '<=', $before{threads} + 1, 'threads are back, but for one that gives memory back';
+cmp_ok $after{threads}, '<=', $before{threads} + 1, 'threads are back, except one that gives memory back';
 SKIP: {
 	skip 'a sanitizer keeps freed memory', 2 if sanitized();
 	cmp_ok $most{rss}, '<=', $before{rss} + RELOADS * EACH_MIB, 'an old generation takes little memory';

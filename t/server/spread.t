@@ -138,7 +138,7 @@ subtest 'a binary upgrade' => sub {
 	is ask('/a', @back), $CLIENTS, 'their clients come back';
 	ok_even('and are even', $CLIENTS);
 	is $load->report->{errors}{all}, 0, 'no request of the load fails';
-	ok_even('... also when it has ended', $CLIENTS);
+	ok_even('... even when it has ended', $CLIENTS);
 	is ask('/a', @back), $CLIENTS, 'none is lost';
 	ok reload($WORKERS), 'reloaded after the upgrade';
 	ok_even('still even', $CLIENTS);

@@ -43,7 +43,7 @@ for my $file ('x-sendfile.conf', 'x-sendfile-tcp.conf') {
 	};
 }
 
-subtest 'a name that is not UTF-8 is 403, also if lighttpd lets it pass' => sub {
+subtest 'a name that is not UTF-8 is 403, even if lighttpd lets it pass' => sub {
 	my $site = Test::Site->start('lighttpd', 'x-sendfile.conf', root => "$tree/www",
 		edit => sub { $_[0] . qq{server.http-parseopts = ( "url-invalid-utf8-reject" => "disable" )\n} });
 	my $r = $site->get('/names/%FF%FE.txt');

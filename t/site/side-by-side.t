@@ -258,7 +258,7 @@ sub simplify {
 my $ours_only = sub { $_[0] eq '(none)' };
 my $all = [qw(status body length content-type etag last-modified accept-ranges x-content-type-options x-from vary content-encoding cache-control content-range allow)];
 my @differs = (
-	[qr//, ['vary'], 'what could be compressed says so to caches also when it is not (RFC 9110, 12.5.5)', sub { $_[0] eq '(none)' && $_[1] eq 'Accept-Encoding' }],
+	[qr//, ['vary'], 'a reply that could be compressed says so to caches even when it is not (RFC 9110, 12.5.5)', sub { $_[0] eq '(none)' && $_[1] eq 'Accept-Encoding' }],
 	[qr//, ['accept-ranges'], 'ranges of what an application makes are not promised', sub { $_[0] eq 'bytes' && $_[1] eq '(none)' }],
 	[qr//, ['env CONTENT_LENGTH'], 'a request without a body has no length (RFC 3875, 4.1.2)', sub { "@_" eq '0 -' }],
 	[qr/phpdir|POST to a directory|^(?:shop|handler|app) \/$/, ['env REDIRECT_URI'], 'REDIRECT_URI names the index file that answers', sub { $_[0] eq '-' && $_[1] =~ /index\.php/ }],

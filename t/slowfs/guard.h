@@ -1,4 +1,4 @@
-/* guard.h -- a process that clears the mount away at the end of slowfs, also when that was killed.
+/* guard.h -- a process that clears the mount away at the end of slowfs, even when that was killed.
  *
  * Most often its end is enough: the device is closed, and each waiting request gets an error.  But
  * a thread that makes the kernel forget waits for locks of waiting requests, holds the device open,

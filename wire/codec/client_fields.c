@@ -188,7 +188,7 @@ is_written(const struct proxy_request *r, struct text name)
 
 /* Names that frameworks and proxies use for the client's address, scheme, host, port, certificate
  * or user, and for the URL that it asked for: an application that believes X-Original-URL serves
- * another path than the one that conditions saw. */
+ * a path other than the one that conditions saw. */
 static bool
 is_claim(struct text name)
 {

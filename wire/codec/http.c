@@ -4,7 +4,7 @@
  *   from it   1xx..., status line, fields, then no body, Content-Length bytes, chunks, or all to
  *             the end of the stream
  *
- * A reply has one meaning.  Two lengths, a length beside Transfer-Encoding, another coding than
+ * A reply has one meaning.  Two lengths, a length beside Transfer-Encoding, a coding other than
  * chunked, and Transfer-Encoding in HTTP/1.0 are violations: readers disagree on where such a reply
  * ends, and the next one begins there.
  *

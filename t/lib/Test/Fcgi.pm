@@ -62,7 +62,7 @@ sub finish ($pid, $limit = undef) {
 
 # start({env => {...}, spawn => [...], own => 1, passed => $socket}, @options)
 #   spawn   options for spawn-fcgi
-#   program another application than fcgi-stat-accel
+#   program an application other than fcgi-stat-accel
 #   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is replaced by the path of the socket
 #   socket  the path of the socket
 #   under   before the command: strace and its options

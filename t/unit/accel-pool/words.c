@@ -270,7 +270,7 @@ TEST("/words/urls")
 	g_hash_table_destroy(orders);
 }
 
-/* An URL that is longer than accel-load takes is left out. */
+/* A URL that is longer than accel-load takes is left out. */
 TEST("/words/long-urls")
 {
 	char *whole = g_strnfill(LIST_URL_MAX, 'a'), *more = g_strnfill(LIST_URL_MAX + 1, 'a'),

@@ -321,7 +321,7 @@ TEST("/hot/phase")
 	close(root);
 }
 
-/* A web server runs as another user than the owner of the file.  Newer kernels do not tell it how
+/* The user of a web server is not the owner of the file.  Newer kernels do not tell it how
  * much of the file is in memory. */
 static int
 hot_for_nobody(int root)

@@ -70,7 +70,7 @@ UP_TEST("/conn/ended/pipelined", APP)
 	takes(s, "200 200 200");
 }
 
-/* Also if the end comes while the body waits for room, or after a body that was collected. */
+/* The end may come while the body waits for room, or after a body that was collected. */
 static void
 test_bodies(bool streams)
 {

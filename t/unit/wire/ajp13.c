@@ -167,7 +167,7 @@ TEST("/ajp13/fields that may not pass")
 	check_events(ajp, &b, " bad");
 }
 
-TEST("/ajp13/a status that is none")
+TEST("/ajp13/not a status")
 {
 	static const unsigned wrong[] = { 0, 99, 101, 600, 65535 };
 	struct buf b;

@@ -79,7 +79,7 @@ TEST("/record/next-request-is-held-back")
 	REC(s, 4, 1, "");
 	REC(s, 5, 1, "");
 	REC(s, 4, 1, "late names"); /* of no interest */
-	REC(s, 77, 0, "");          /* answered all the same */
+	REC(s, 77, 0, "");          /* it is still answered */
 	begin(s, 1, 1, 1);
 	REC(s, 4, 1, "");
 	answer_at_once = false;

@@ -100,7 +100,7 @@ my @scenario = (
 		{ title => 'one file of 700 MB', then => '2007-november siege', first => 'how, parallel', columns => [qw(mb_per_s id)], cells => \&siege }] },
 	{ name => 'starvation', title => 'Too few read threads (gthread-aio, 10 MB, cold)', full => [2, 25], quick => [1, 11],
 		about => ['slowfs with 16 spindles, 4 ms for each read; 100 parallel. Threads are server.max-read-threads, bytes server.network-chunk-size.',
-			'Each file is fetched once, or the clock ends the cell. Clients that starve give up. The time of a file is long when the disk is slow, also if nobody starves.',
+			'Each file is fetched once, or the clock ends the cell. Clients that starve give up. The time of a file is long when the disk is slow, even if no client starves.',
 			'With --keep DIR the error log of each cell has a line of stage times for each file, also for those that were cut, for accel-graph.'], groups => [
 		{ title => 'clients give up after 4 s without a byte', first => 'read threads, bytes',
 			columns => [qw(mb_per_s timeouts first_byte_max_ms p50_ms max_ms util)], cells => \&starvation }] },

@@ -324,7 +324,7 @@ sub journal ($self, $line) {
 	return if ($how // '') ne 'whole';
 	my $whole = $n == length $q->{body} && $digest eq md5_hex($q->{body});
 	return "an application got a body as whole that was malformed: $line" if $q->{kind} eq 'bad' && $method eq 'POST';
-	return "an application got another body than was sent (" . length($q->{body}) . " bytes): $line" if $method eq 'POST' && !$whole;
+	return "an application got a body other than the one that was sent (" . length($q->{body}) . " bytes): $line" if $method eq 'POST' && !$whole;
 	return "an application got a body with $method: $line" if $method ne 'POST' && $n;
 	return "an application got it although the authorizer refused: $line" if $q->{unseen} && $hop !~ /^eh/;
 	return;
