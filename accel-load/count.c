@@ -16,7 +16,7 @@ const struct load_error_info load_errors[LOAD_ERRORS] = {
 	[LOAD_WRONG] = { "wrong",
 	    "other bytes, or another part, than expected (--verify, --range, --expect)" },
 	[LOAD_STATUS] = { "status", "unexpected status (expected: --status, or any 2xx)" },
-	[LOAD_MALFORMED] = { "malformed", "no answer of the protocol" },
+	[LOAD_MALFORMED] = { "malformed", "not an answer of the protocol" },
 };
 
 struct counts *

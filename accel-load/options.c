@@ -143,7 +143,7 @@ static const struct option rows[] = {
 	{ "threads", '\0', "N", OPTION_NUMBER, AT(conf.threads), 1, LOAD_THREADS_MAX, "1",
 	    .prose = "Threads; connections, requests and the rate are divided among them." },
 	{ "unix", '\0', "PATH", OPTION_TEXT, AT(conf.unix_path),
-	    .prose = "Connects to a unix socket; the host of a URL is only sent." },
+	    .prose = "Connects to a unix socket; the host of a URL is sent as Host." },
 	{ "from", '\0', "ADDRESS", OPTION_TEXT, AT(conf.from), .read = read_from,
 	    .expected = "an address in numbers, of this host",
 	    .prose = "Connects from ADDRESS, which must be an address of this host." },

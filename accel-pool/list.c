@@ -192,7 +192,7 @@ tell(const struct listing *l)
 	if (l->conf->walk.quiet)
 		return;
 	walk_message("%" PRIu64 " URLs of %" PRIu64 " lines; %" PRIu64 " other requests, %" PRIu64
-		     " too long, %" PRIu64 " lines of no access log",
+		     " too long, %" PRIu64 " lines that are not of an access log",
 	    l->urls.printed, l->lines, l->others, l->urls.too_long, l->bad);
 }
 

@@ -164,7 +164,7 @@ read_marker(struct make *m)
 	}
 	if (err != -ENOENT)
 		return (say(m, EX_DATAERR,
-		    err == -EPROTO ? "its file " MARKER " is not of accel-pool"
+		    err == -EPROTO ? "its file " MARKER " is not one of accel-pool"
 				   : g_strerror(-err)));
 	if (m->conf->force || !has_other_names(m->dir))
 		return (0);

@@ -13,7 +13,7 @@ why(int err, const char **text)
 {
 	switch (err) {
 	case -ENOENT: *text = "is not a pool: it has no file " MARKER; return (EX_DATAERR);
-	case -EPROTO: *text = "its file " MARKER " is not of accel-pool"; return (EX_DATAERR);
+	case -EPROTO: *text = "its file " MARKER " is not one of accel-pool"; return (EX_DATAERR);
 	case -EAGAIN: *text = "another run of accel-pool changes this pool"; return (EX_TEMPFAIL);
 	default: *text = g_strerror(-err); return (EX_NOINPUT);
 	}

@@ -62,7 +62,7 @@ static const struct option make_rows[] = {
 	{ "sync", '\0', NULL, OPTION_FLAG, AT(sync),
 	    .prose = "End when all of it is on the disk." },
 	{ "force", '\0', NULL, OPTION_FLAG, AT(force),
-	    .prose = "Also in a directory that has other files in it." },
+	    .prose = "Allow a directory that has other files in it." },
 	THREADS("4", "Threads that write."),
 	OUTPUT,
 };
@@ -104,7 +104,7 @@ static const struct option list_rows[] = {
 	    .prose = "The requests of an access log instead of DIR, in their order; - is standard "
 		     "input." },
 	{ "status", '\0', "STATUS,...", OPTION_NAMES, AT(status), .def = "200,206",
-	    .prose = "Of a log, only GET requests with such an answer." },
+	    .prose = "With --log: only GET requests with one of these answers." },
 	{ "prefix", '\0', "PATH", OPTION_TEXT, AT(prefix), .def = "/", .read = is_path,
 	    .expected = "a path with a slash at its start and at its end",
 	    .prose = "What the server has before the paths of DIR." },

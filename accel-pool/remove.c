@@ -74,8 +74,8 @@ finish(struct each *e, const struct pool_conf *conf, int dir)
 		if (e->pool->made_dir)
 			rmdir(conf->words[0]);
 	} else
-		walk_message("files that are not as accel-pool has made them stay, and the pool's "
-			     "marker with them");
+		walk_message("files that differ from those that accel-pool made are kept, and so "
+			     "is the pool's marker");
 	each_summary(e, false);
 	return (n->others > 0 || n->errors > 0 ? 1 : 0);
 }

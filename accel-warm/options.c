@@ -76,7 +76,8 @@ static const struct option rows[] = {
 		     "balance uri path-only, both with hash-type consistent, or by accel-server's "
 		     "proxy-core.balancer = \"carp\"." },
 	{ "hash", '\0', HASHES, OPTION_WORD, AT(conf.share.hash), 0, .def = "sdbm-avalanche",
-	    .prose = "The function of HAProxy's hash-type consistent, which has the default." },
+	    .prose = "The hash function of HAProxy's hash-type consistent; HAProxy has the same "
+		     "default." },
 	{ "host", '\0', "HOST", OPTION_TEXT, AT(conf.share.host),
 	    .prose = "For --balance=carp: the host of the URLs, with its port if clients send "
 		     "one." },

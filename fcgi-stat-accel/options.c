@@ -246,7 +246,7 @@ static const struct option rows[] = {
 	    .prose = "Watch the questions this long before an advice about the set-up (see "
 		     "ADVICE); 0: never." },
 	{ "prove-order", '\0', NULL, OPTION_FLAG, AT(o.prove_order),
-	    .prose = "If nearly no question waits for a disk, drop a warm file from memory now and "
+	    .prose = "If almost no question waits for a disk, drop a warm file from memory now and "
 		     "then. The next question about it shows whether the server asks in time." },
 	{ "ping-path", '\0', "URL", OPTION_TEXT, AT(o.ping_path), .read = is_absolute,
 	    .expected = "a path that begins with /",

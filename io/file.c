@@ -226,7 +226,7 @@ static const struct {
 	{ "aio", "gthread-aio", "\"aio\" is \"gthread-aio\" here" },
 #ifndef HAVE_LIBURING
 	{ "io-uring", "adaptive",
-	    "io-uring is not built in, for want of liburing; adaptive reads in threads" },
+	    "io-uring is not built in, because liburing was missing; adaptive takes its place" },
 #endif
 };
 

@@ -60,7 +60,7 @@ facts(struct manpage *p, const struct directive *d)
 	else if (d->scope[0] == 'S')
 		buf_str(&b, "; outside of conditions, or in $SERVER[\"socket\"] only");
 	else if (d->scope[0] == 'P')
-		buf_str(&b, "; of the pool, so it stands in the block of proxy-core.backends or "
+		buf_str(&b, "; of the pool: write it in the block of proxy-core.backends or "
 			    "around it");
 	buf_str(&b, ".");
 	buf_char(&b, '\0');

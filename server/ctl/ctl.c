@@ -32,9 +32,9 @@ static const struct option rows[] = {
 	    .prose = "Send a signal to this process instead. Its outcome is in the error log." },
 	{ "socket", '\0', "PATH", OPTION_TEXT, AT(socket),
 	    .prose = "The control socket, for a server whose configuration does not load any more. "
-		     "Beside --config it is used only then. Without it, the lines in front of the "
-		     "mistake say where the server is. The server itself refuses a reload or an "
-		     "upgrade then: its log and its metrics have it." },
+		     "With --config, too, it is used only then. Without it, the lines in front "
+		     "of the mistake say where the server is. The server itself refuses a reload "
+		     "or an upgrade then: its log and its metrics show that." },
 	{ "delay", '\0', "S", OPTION_NUMBER, AT(delay), 0, DELAY_MAX,
 	    .prose =
 		"drain: seconds until it stops. Without it those of server.drain-delay, or 15." },
@@ -248,7 +248,7 @@ ctl_manual(struct manpage *p)
 		[CTL_STATUS] =
 		    "Print version, process, state, uptime, connections, generations that "
 		    "drain, and the last reload with its outcome (0, or the status above). Each "
-		    "event loop is asked. Status 75: one has not gone round for a second, and "
+		    "event loop is asked. Status 75: a loop has not answered for a second, and "
 		    "loops_still names it.",
 	};
 

@@ -215,7 +215,7 @@ begin_drain(struct process *ps, uint64_t seconds)
 		process_control_refuse(ps, CONTROL_DRAIN,
 		    ps->upgrade.retired ? "a newer process serves"
 		    : ps->draining      ? "the server is stopping"
-					: "it drains: end that by ctl undrain");
+					: "it drains; ctl undrain ends that");
 		return;
 	}
 	if (seconds > DRAIN_MAX_S)

@@ -162,7 +162,7 @@ backends(const struct prom *p, const struct status *s)
 			backend_row(p, name, &s->backend[i], s->backend[i].field); \
 	} while (0)
 	BACKENDS("backend_requests_total", "counter",
-	    "Requests that had a socket of this backend and are over.", requests);
+	    "Requests that had a socket of this backend and have ended.", requests);
 	BACKENDS("backend_failed_total", "counter",
 	    "Connects that failed, replies that broke off, were malformed or late.", failed);
 	BACKENDS("backend_replies_total", "counter",
@@ -316,7 +316,8 @@ configuration(const struct prom *p, const struct status *s)
 	    !s->reload_refused);
 	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
 	    "When the configuration in use was read, since 1970.", s->loaded_s);
-	prom_counter(p, "config-reloads", "Reloads whose configuration is in use.", s->reloads);
+	prom_counter(p, "config-reloads", "Reloads that put a new configuration into use.",
+	    s->reloads);
 	prom_gauge(p, "first_start_time_seconds",
 	    "Start of the first of the processes that upgrades replaced, since 1970: it changes "
 	    "with a restart or a crash, not with an upgrade.",

@@ -24,7 +24,7 @@ is_deeply [grep { length > 80 } split /\n/, $text], [], '... in lines that fit a
 my @pool = map { /^D\(\w+,\s*"([^"]+)",.*, POOL,/ ? $1 : () } do { open my $def, '<', "$FindBin::Bin/../../server/config/directives.def" or die $!; <$def> };
 cmp_ok scalar @pool, '>', 5, 'settings of pools were read';
 my $flat = $text =~ s/\s+/ /gr;
-is_deeply [grep { $flat !~ / \Q$_\E (?:(?! proxy-core\.[a-z-]+ [A-Z]).)*of the pool, so it stands in the block of proxy-core\.backends/ } @pool], [], '... and says where they stand';
+is_deeply [grep { $flat !~ / \Q$_\E (?:(?! proxy-core\.[a-z-]+ [A-Z]).)*of the pool: write it in the block of proxy-core\.backends/ } @pool], [], '... and says where they stand';
 unlike $text, qr/\\fB|^\.TP/m, '... without roff';
 my ($choice) = $text =~ /^    server\.network-backend$(.*?)^    server\./ms;
 my %choice = map { $_ => 1 } $choice =~ /^ +"([a-z-]+)": /mg;

@@ -54,7 +54,7 @@ subtest 'a log' => sub {
 	my ($rc, $out, $err) = run_with($log, 'list', '--log', '-');
 	is $rc, 0, 'is read';
 	is_deeply lines($out), \@all, '... GET with 200 and 206, in its order, encoded';
-	is $err, "accel-pool: 6 URLs of 15 lines; 6 other requests, 0 too long, 2 lines of no access log\n", '... and what is left out is counted';
+	is $err, "accel-pool: 6 URLs of 15 lines; 6 other requests, 0 too long, 2 lines that are not of an access log\n", '... and what is left out is counted';
 	($rc, $out, $err) = run_with($log, 'list', '-q', '--log', '-', '--unique');
 	is "$err", '', '--quiet';
 	is_deeply lines($out), [@all[0, 1, 3, 4, 5]], '--unique';
@@ -76,7 +76,7 @@ subtest 'a hostile log' => sub {
 	my ($rc, $out, $err) = run_with("$long\n$longer\n\0\xff\n" . '1 - - [x] "GET /../%00\x00\\' . "\n" . '1 - - [x] "GET /\x0a\n\x7f" 200 1' . "\n",
 	    'list', '--log', '-');
 	is $out, "/%0A%0A%7F\n", 'one URL a line, whatever is in it';
-	is $err, "accel-pool: 1 URLs of 5 lines; 0 other requests, 1 too long, 3 lines of no access log\n", 'bounds';
+	is $err, "accel-pool: 1 URLs of 5 lines; 0 other requests, 1 too long, 3 lines that are not of an access log\n", 'bounds';
 	is $rc, 0, 'status';
 };
 

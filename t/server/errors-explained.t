@@ -146,7 +146,7 @@ subtest 'a storm has a few lines' => sub {
 	$disk->go;
 };
 
-subtest 'a log that cannot be opened again for want of descriptors' => sub {
+subtest 'a log that cannot be opened again because no descriptors are left' => sub {
 	my $srv = Test::Server->start(nofile => 100, conf => "server.max-worker = 1\nserver.max-connections = 500\n");
 	$srv->wait_log(qr/ev=listening/);
 	my @c = map { $srv->connect } 1 .. 100;

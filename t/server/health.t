@@ -64,7 +64,7 @@ subtest 'drain and undrain' => sub {
 	like +(ctl($srv, 'status'))[1], qr/^state +draining: health checks fail.*^stops_in_s +(?:599|600)$/ms, 'ctl status has the time that is left';
 	like $manager->wait(qr/draining/), qr/STATUS=draining, stops soon/, '... and the service manager has it';
 	my ($rc, $why) = ctl($srv, 'drain');
-	is "$rc $why", "75 it drains: end that by ctl undrain\naccel-server ctl: not done; the server goes on as it is\n", 'a second drain is refused';
+	is "$rc $why", "75 it drains; ctl undrain ends that\naccel-server ctl: not done; the server goes on as it is\n", 'a second drain is refused';
 	like +(ctl($srv, 'upgrade'))[1], qr/the server drains: accel-server ctl undrain/, '... and so is an upgrade';
 	is +(ctl($srv, 'reload'))[0], 0, 'a reload is taken';
 	is health($srv), "503 draining\n", '... and it still drains';
