@@ -16,7 +16,7 @@
 	"file that was closed less than 60 s ago"
 #define OF_FUSE                                                                                 \
 	"a file system that answers OPEN with ENOSYS (no_open): the kernel then asks no more; " \
-	"entry_timeout and attr_timeout spare look-ups only"
+	"entry_timeout and attr_timeout spare look-ups, but no open()"
 #define UNKNOWN "none known: measure open() with strace -T"
 
 static const struct row {

@@ -40,7 +40,7 @@ enum lease_state { /* of a socket */
 
 /* How a connect or a request fails: F(field, "name on status pages"). */
 #define BACKEND_FAULTS(F)                                                                         \
-	F(refused, "refused") /* a connect: nobody listens, no such socket, no way there */       \
+	F(refused, "refused") /* a connect failed: nobody listens, no such socket, no route */    \
 	F(hangup, "hang-up")  /* a reset or the end instead of an answer, or of the rest of it */ \
 	F(timeout, "timeout") /* no connection, no answer, or not the rest of it, in time */      \
 	F(bad, "bad-reply")   /* malformed, or shorter than its Content-Length */                 \

@@ -129,7 +129,7 @@ stale_due(struct io_op *op)
 		time_stale(wm, more ? SWEEP_MS : MAX(wm->conf->remember_ms, STALE_MS));
 }
 
-/* Without requests nothing else drops them. */
+/* Without requests, only this timer drops stale entries. */
 static void
 time_stale(struct warm *wm, uint32_t ms)
 {
@@ -247,7 +247,7 @@ entry_answer(struct warm_entry *e)
 	if (!e->cut)
 		note_slow(e, longest_stage(&e->found), e->found.err);
 	if (e->held)
-		return; /* by entry_load(), which settles it */
+		return; /* entry_load() is running, and settles the entry itself */
 	e->held = true;
 	lookup_tell(&e->lk, &e->lk);
 	e->held = false;

@@ -27,7 +27,7 @@ struct io;
 #define ASK_NS  (5 * NS_PER_MS)
 
 #define HEALTH_DEVICES 16u
-struct io_health { /* of a loop: the last answers */
+struct io_health { /* the last answers that a loop got */
 	struct {
 		uint64_t dev, asked_ns;
 		bool fit;

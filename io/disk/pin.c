@@ -28,7 +28,7 @@ struct pin {
 };
 
 static struct {
-	pthread_mutex_t lock; /* protects all the rest, and the counters; never held in a wait */
+	pthread_mutex_t lock; /* for all other fields and counters; not held while a thread waits */
 	struct io_pins_conf conf;
 	uint64_t page; /* bytes */
 	uint64_t bytes, windows;

@@ -28,7 +28,7 @@
 #include "io/proof.h"
 
 #define CHUNK (1u << 20)
-/* Per loop, in flight or kept for slow clients; when all are in use, the read pool sends. */
+/* Windows of a loop, in flight or kept for slow clients; if all are in use, the read pool sends. */
 #define WINDOWS 96u
 
 struct free_job {
@@ -241,7 +241,7 @@ context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **wh
 	err = io_setup((int)jobs, &la->ctx);
 	if (err != 0) {
 		*why = err == -EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken"
-				      : "this kernel lets us have no aio";
+				      : "this kernel refuses aio";
 		return (err);
 	}
 	la->watch.ready = linux_aio_reads_back;

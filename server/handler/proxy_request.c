@@ -60,7 +60,7 @@ host_only(struct text t)
 	return (address_cut(t, &host, &port) ? host : t);
 }
 
-/* If a rewrite fails, the original is not sent: the rewrite may be there to protect. */
+/* If a rewrite fails, the original is not sent: the rewrite may exist to hide it. */
 static struct text
 rewritten(struct relay *rl, struct text name, struct text value)
 {

@@ -2,9 +2,9 @@
  * records, real libfcgi, the path, an answer for a file that may be there or not, libfcgi again.
  * What comes out is sound FastCGI, and its head has no line that we did not mean to write.
  *
- * The first byte of the input chooses the dialect and the mode, the second what is found, and what
- * goes wrong beside it: no descriptor is left, or no room in a file.  Then one request fails, and
- * the next one is answered again. */
+ * The first byte of the input chooses the dialect and the mode; the second chooses what is found,
+ * and whether descriptors or the room in a file run out.  If they do, one request fails, and the
+ * next one is answered again. */
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>

@@ -12,7 +12,7 @@ use Test::Http qw(parse request_head);
 use Test::Server;
 use Test::Util qw(eventually);
 
-# An application without SCRIPT_NAME, or for no path of applications, is an authorizer, which does what the header X-Auth names.
+# A request without SCRIPT_NAME, or with one outside /app/, is for an authorizer, which does what the header X-Auth names.
 {
 	no warnings 'redefine';
 	my $what = \&Test::App::_what;

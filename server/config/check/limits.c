@@ -146,7 +146,7 @@ cfg_limits_check(struct config *cfg)
 			"write addresses, which need no look-up" },
 		    [PROGRAMS] = { CFG_PROGRAMS_MAX,
 			"different directories, interpreters and variables beside cgi.assign",
-			"serve programs by another server, which has only their hosts" },
+			"run the programs in another server, which counts as one host" },
 		} };
 	bool ok;
 	size_t i;

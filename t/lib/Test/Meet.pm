@@ -278,7 +278,7 @@ sub _show ($self, $srv) {
 
 # ---------------------------------------------------------------- the pairs
 
-# Features that meet: those of a request, of its connection, of the configuration, and what the request before it was.
+# Features that meet: those of a request, of its connection, of the configuration, and the kind of the request before it.
 sub _meet ($self, $pace, $fate, $train) {
 	my $before = 'none';
 	for my $q (@$train) {

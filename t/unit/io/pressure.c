@@ -89,7 +89,8 @@ TEST("/pressure/refaults")
 
 /* ---- the thread */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* ThreadSanitizer knows it */
+/* A lock that ThreadSanitizer understands. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static unsigned seen;
 

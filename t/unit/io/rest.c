@@ -47,7 +47,7 @@ UP_TEST("/rest/quiet")
 	rest_note(&rest, 5000, 0);
 	g_assert_true(io_busy(io));
 	second();
-	g_assert_cmpuint(drops, ==, 0); /* it was busy */
+	g_assert_cmpuint(drops, ==, 0); /* the first second was busy */
 	second();
 	g_assert_cmpuint(drops, ==, 1);
 	g_assert_false(io_busy(io));

@@ -84,7 +84,7 @@ TEST("/conn/leaves-in-every-state")
 			s = client_at((enum moment)place);
 			if (listens(s))
 				leave(s, how[i]);
-			/* Noticed when the reply meets the socket, or after it. */
+			/* The server notices this when it sends the reply, or later. */
 			disk();
 			op = sim_find(io, IO_SEND, s);
 			op = op != NULL ? op : sim_find(io, IO_SEND_FILE, s);

@@ -112,7 +112,7 @@ sub spread ($self) {
 	return sqrt($squares / $self->_weight);
 }
 
-# Measurements that the spread is known from.
+# How many measurements the spread is estimated from; those before this race count too.
 sub _weight ($self) { return ($self->{weight} // PRIOR_WEIGHT) + sum0(map { @$_ - 1 } values %{ $self->{runs} }) }
 
 # Standard errors on each side of a difference: about Student's t for once in twenty. More while the spread is not yet well known.
