@@ -145,7 +145,7 @@ const struct pool_command pool_commands[] = {
 	{ { "accel-pool check", "[OPTION]... DIR | --list FILE --root DIR", "", check_rows },
 	    "check", "Compare the files of a pool with what they must be.", 1, true, pool_check },
 	{ { "accel-pool remove", "[OPTION]... DIR", "", remove_rows }, "remove",
-	    "Remove the pool, and nothing that accel-pool has not made.", 1, false, pool_remove },
+	    "Remove the pool; files that accel-pool did not make stay.", 1, false, pool_remove },
 	{ .word = NULL },
 };
 
@@ -164,7 +164,7 @@ const struct command pool_program = { "accel-pool", "COMMAND [OPTION]... DIR",
 	"  evict    Remove just these files from memory, so that the next read is cold.\n"
 	"  state    Tell how much of them is in memory.\n"
 	"  check    Compare the contents of a pool with what they must be.\n"
-	"  remove   Remove the pool, and nothing that accel-pool has not made.\n"
+	"  remove   Remove the pool; files that accel-pool did not make stay.\n"
 	"\n"
 	"    accel-pool make --spec 1000x100x100k /srv/pool\n"
 	"    accel-pool list --prefix /pool/ --shuffle /srv/pool >urls\n"

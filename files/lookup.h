@@ -61,8 +61,8 @@ struct lookup {                   /* an entry; the first member of the policy's 
 struct lookup_wait {
 	struct list link;
 	struct lookup *lookup; /* that it waits for; NULL: none */
-	uint32_t client;       /* whose turn it takes in the queues, see io_op */
-	bool data;             /* hold/: the bytes will be wanted, too */
+	uint32_t client; /* the client whose turn the look-up takes in the queues, see io_op */
+	bool data;       /* hold/: the bytes will be wanted, too */
 	/* the reference is yours; not called after lookup_leave() */
 	void (*done)(struct lookup_wait *, struct lookup *);
 };

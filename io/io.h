@@ -336,7 +336,7 @@ const char *io_root_error(int err);
 /* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners, which are counted. */
 #define IO_NOATIME (1ull << 63)
 /* Not a RESOLVE_ flag: the root is on a local file system, see io_fd_is_local() in io/file.h.  What
- * the kernel has in memory of it is opened and read on the loop. */
+ * the kernel has in memory beneath it is opened and read on the loop. */
 #define IO_LOCAL (1ull << 60)
 
 static inline void

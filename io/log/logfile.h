@@ -38,7 +38,7 @@ void logfile_line(void *logfile, struct text line);
 /* After a rotation (HUP): the thread opens the path again and writes to the new file from then
  * on. If that fails, the old file stays in use, and the thread calls failed(path, -errno). */
 void logfile_reopen(struct logfile *, void (*failed)(const char *path, int err));
-/* False: its thread has not done so yet.  *err: of the last one, 0 or -errno. */
+/* False: the thread has not reopened it yet.  *err: 0 or -errno of the last reopening. */
 bool logfile_reopened(struct logfile *, int *err);
 /* lines that were dropped by any log since the start of the process */
 uint64_t logfile_dropped(void);

@@ -22,7 +22,7 @@ struct logfile {
 	char *out;              /* of the thread */
 	int fd;                 /* of the thread; -1: the system's log is not there yet */
 	bool reopen, reopening; /* a reopening is wanted; it is under way in the thread */
-	int reopen_err;         /* of the last one */
+	int reopen_err;         /* of the last reopening: 0 or -errno */
 	void (*failed)(const char *, int); /* of the last reopen */
 	uint64_t dropped, told;            /* lines; how many of them have been logged */
 	bool stop, done;

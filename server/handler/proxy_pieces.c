@@ -79,7 +79,7 @@ send_all(struct relay *rl, struct proxy_pieces *q)
 
 static bool look(struct relay *);
 
-/* Takes e.  False: it is the answer. */
+/* Takes e.  False: the request is answered with an error. */
 static bool
 found(struct relay *rl, struct file_entry *e)
 {

@@ -42,7 +42,7 @@ struct guard {
 	pid_t pid; /* of the helper; 0: none */
 	uint64_t started_ns;
 	uint32_t pause_ms, lost; /* lost: helpers so far */
-	int status;              /* of the last one */
+	int status;              /* of the last helper that ended */
 };
 
 /* ---------------------------------------------------------------- what it hears */

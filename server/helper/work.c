@@ -36,7 +36,7 @@ _Static_assert(5 + CFG_LOGS_MAX + CFG_LISTENS_MAX + CFG_APPLICATIONS_MAX + CFG_H
 _Static_assert(CFG_NAME_MAX == HELPER_NAME_MAX, "both are the length of a name");
 
 static int guardian = -1; /* of a child that reads the configuration */
-static GHashTable *told;  /* all that it has told, as GBytes */
+static GHashTable *told;  /* the names that this child has told, as GBytes */
 /* the reason why the load fails: something that the configuration cannot have */
 static const char *untold;
 

@@ -148,7 +148,7 @@ struct outcome {
 
 struct process {
 	const struct options *opt;
-	struct listeners listeners; /* of the newest generation */
+	struct listeners listeners; /* those of the newest generation */
 	bool inherited;
 	struct list generations; /* newest last; the others drain */
 	unsigned nstarted;       /* generations since the start */

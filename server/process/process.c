@@ -30,7 +30,7 @@
 #include "server/helper/starter.h"
 #include "server/worker/worker.h"
 
-#define SAID_MAX (16u << 10) /* of the warnings and errors of a reload */
+#define SAID_MAX (16u << 10) /* bytes kept of the warnings and errors of a reload */
 
 static void
 tell_all(struct process *ps, enum worker_mode mode)
@@ -299,7 +299,7 @@ confine(struct process *ps, const struct config *config)
 	return (process_sandbox(ps, config) == 0 ? 0 : EX_CONFIG);
 }
 
-/* What all generations use. */
+/* Makes the objects that all generations share. */
 static bool
 shared_make(struct process *ps)
 {

@@ -142,7 +142,7 @@ cgi_request_feed(struct cgi_request *q, struct text *in, struct text *body)
 {
 	enum cgi_event ev = CGI_MORE;
 
-	/* A body whose last byte was an event ends its record without a byte. */
+	/* The last call returned CGI_BODY for the last bytes of a record, which ends now. */
 	if (q->have == FCGI_HEAD && q->left == 0 && q->padding == 0)
 		ev = record_ends(q);
 	while (in->n > 0 && ev == CGI_MORE)
