@@ -67,7 +67,7 @@ struct module {
 	void (*stop)(struct request *);
 	/* A site that uses the module has its rules; sets what it reads for each request. */
 	void (*site_begin)(struct site *);
-	void (*site_end)(const struct site *); /* forgets what it holds of it, also if not used */
+	void (*site_end)(const struct site *); /* forgets its rules, even if none was used */
 	/* The worker ends: no request is left.  Frees what a WORKER_SLOT holds, and may run the
 	 * loop. */
 	void (*worker_stop)(struct worker_base *);

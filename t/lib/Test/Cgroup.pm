@@ -10,7 +10,7 @@ package Test::Cgroup;
 # Version 1 (memory.limit_in_bytes) or version 2 (memory.max) of the kernel's memory controller, whichever this machine has. The pages of files that a
 # process of the group reads first belong to the group. The directory is named after this process and is a child of the root of the controller.
 #
-# A group is removed when its object goes, if no process is in it. With `at_end` the keeper of an Accel::Peer removes it, also when this program is
+# A group is removed when its object goes, if no process is in it. With `at_end` the keeper of an Accel::Peer removes it, even when this program is
 # killed. `new` removes groups of programs that were killed with their keepers.
 use v5.36;
 use Accel::Util qw(put slurp);

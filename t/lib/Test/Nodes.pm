@@ -13,7 +13,7 @@ package Test::Nodes;
 # 10.77.0.1 are at one bridge. It sees its own slowfs, so its own disks and its own part of the page cache, at /srv/www. With `memory_mb` it has a
 # memory cgroup: its pages in memory, with those of the program, are at most this many.
 #
-# Nothing of this has a name outside of the namespaces, so it is gone with the last process, also after KILL; servers end with this
+# Nothing of this has a name outside of the namespaces, so it is gone with the last process, even after KILL; servers end with this
 # program. The keeper of a node removes its cgroup.
 use v5.36;
 use Cwd ();

@@ -136,7 +136,7 @@ UP_TEST("/take/refused")
 	    ==, 0);
 }
 
-/* The client leaves while the op is queued: the file goes all the same, and its descriptor too. */
+/* The client leaves while the op is queued: the file is still removed and closed. */
 UP_TEST("/take/cancelled")
 {
 	struct statx stx;

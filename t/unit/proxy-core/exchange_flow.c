@@ -58,7 +58,7 @@ EXCHANGE_TEST("/exchange/a client may pause between two pieces", a_conf(one, 1))
 	ENDED(&c, 0);
 }
 
-/* Held bytes are read once, also when a callback pauses and resumes. */
+/* Held bytes are read once, even when a callback pauses and resumes. */
 EXCHANGE_TEST("/exchange/a client may pause and resume inside a callback", a_conf(one, 1))
 {
 	struct buf b;

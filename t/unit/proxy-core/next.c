@@ -259,7 +259,7 @@ NEXT_TEST("/next/failures take a backend out, and it comes back", fails_conf(2))
 	g_assert_cmpint(h.state, ==, BACKEND_UP);
 }
 
-/* A head that is none counts, too. */
+/* A malformed head counts, too. */
 NEXT_TEST("/next/malformed heads take a backend out", fails_conf(2))
 {
 	int i;
