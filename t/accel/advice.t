@@ -122,7 +122,7 @@ subtest 'what is not known without --prove-order' => sub {
 	up('--advice=1', '--remember=5');
 	ok ask_until(sub { REQUEST_METHOD => 'GET', SCRIPT_FILENAME => "$dir/www/" . ('a' .. 'z')[$_[0] % 26] }, sub { advices() }), 'an advice';
 	is_deeply [advices()], ['warm-or-late'], 'on the page';
-	like page(), qr{^accel\.advice\.warm-or-late: Nearly no .* \(100 % of \d{4,}, as "\Q$dir\E/www/[a-z]"; they waited \d+ ms and cost \d{2,} ms of CPU\) Two causes\.}m, 'with what it costs';
+	like page(), qr{^accel\.advice\.warm-or-late: Almost no .* \(100 % of \d{4,}, as "\Q$dir\E/www/[a-z]"; they waited \d+ ms and cost \d{2,} ms of CPU\) Two causes\.}m, 'with what it costs';
 	is $app->stop, 0, 'it ends with 0';
 	like $app->log_text, qr{ev=advice\.begins id=warm-or-late percent=100 of=\d+ example=\S+/www/[a-z] .*waited-ms=\d+ cost-ms=\d+ }, 'in the log';
 };
