@@ -33,11 +33,12 @@ use Cwd ();
 use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
+use List::Util qw(sum0);
 use POSIX ();
 use Accel::Peer::Cache ();
 use Accel::Peer::Conf ();
 use Accel::Peer::Proxy ();
-use Accel::Util qw(find_program free_port program put);
+use Accel::Util qw(find_program free_port program put slurp);
 use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
@@ -187,8 +188,7 @@ sub _all_ended () {
 
 sub _wait_for_port ($self, $deadline) {
 	while (time < $deadline) {
-		return if $self->{kind} =~ /^(stat-accel|textbook)$/
-		    ? $self->_reached
+		return if $self->{kind} =~ /^(stat-accel|textbook)$/ && !$self->{tcp} ? IO::Socket::UNIX->new(Peer => $self->socket)
 		    : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
 		last unless $self->alive;
 		sleep 0.02;
@@ -198,26 +198,13 @@ sub _wait_for_port ($self, $deadline) {
 	die "$self->{name} does not answer\n$said";
 }
 
-sub _reached ($self) {
-	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) if $self->{tcp};
-	return IO::Socket::UNIX->new(Peer => $self->socket);
-}
-
 # The FastCGI address, as fcgi-stat-accel and accel-server write it.
 sub address ($self) {
 	return $self->{tcp} ? "127.0.0.1:$self->{port}" : 'unix:' . $self->socket;
 }
 
 # All that it wrote: standard output and error, and its error log.
-sub said ($self) {
-	my $text = '';
-	for my $file ("$self->{dir}/out", "$self->{dir}/error.log") {
-		open my $fh, '<', $file or next;
-		local $/;
-		$text .= <$fh> // '';
-	}
-	return $text;
-}
+sub said ($self) { return join '', map { slurp("$self->{dir}/$_") } qw(out error.log) }
 
 sub error_log ($self) { return "$self->{dir}/error.log" }
 sub stat_accel ($self) { return $self->{stat_accel} }
@@ -228,19 +215,13 @@ sub pid ($self) { return $self->{pid} }
 sub socket ($self) { return "$self->{dir}/socket" }
 sub url ($self) { return "http://127.0.0.1:$self->{port}" }
 
-sub alive ($self) {
-	open my $fh, '<', "/proc/$self->{pid}/stat" or return 0;
-	return (<$fh> // '') =~ /.*\) [^ZX]/ ? 1 : 0;
-}
+sub alive ($self) { return slurp("/proc/$self->{pid}/stat") =~ /.*\) [^ZX]/ ? 1 : 0 }
 
 # A process and its descendants.
 sub family ($pid) {
 	my @all = ($pid);
 	for my $p (@all) {
-		for my $file (glob "/proc/$p/task/*/children") {
-			open my $fh, '<', $file or next;
-			push @all, split ' ', <$fh> // '';
-		}
+		push @all, map { split ' ', slurp($_) } glob "/proc/$p/task/*/children";
 	}
 	return @all;
 }
@@ -250,11 +231,7 @@ sub pids ($self) {
 }
 
 # CPU seconds, user and system, of all its processes and their threads.
-sub cpu ($self) {
-	my $seconds = 0;
-	$seconds += process_cpu($_) for $self->pids;
-	return $seconds;
-}
+sub cpu ($self) { return sum0(map { process_cpu($_) } $self->pids) }
 
 # CPU seconds of a process, including its threads that have ended; 0 if the process has ended. Each process has a clock that counts
 # nanoseconds (clock_getcpuclockid(3) makes its number in this way); /proc/PID/stat counts hundredths of a second, which is all that some
@@ -266,12 +243,7 @@ sub process_cpu ($pid) {
 
 # User memory in bytes, shared pages counted by their share.
 sub pss ($self) {
-	my $kb = 0;
-	for my $pid ($self->pids) {
-		open my $fh, '<', "/proc/$pid/smaps_rollup" or next;
-		while (<$fh>) { $kb += $1 if /^Pss:\s+(\d+)/ }
-	}
-	return $kb * 1024;
+	return 1024 * sum0(map { slurp("/proc/$_/smaps_rollup") =~ /^Pss:\s+(\d+)/mg } $self->pids);
 }
 
 sub stop ($self) {

@@ -65,12 +65,6 @@ sub parse_stat ($text) {
 	return \%got;
 }
 
-# KiB that came from and went to disks, of /proc/vmstat.
-sub parse_vmstat ($text) {
-	my %n = $text =~ /^(pgpgin|pgpgout) (\d+)$/mg;
-	return { bi => $n{pgpgin}, bo => $n{pgpgout} };
-}
-
 # ---------------------------------------------------------------- snapshots
 
 sub snapshot ($self) {
@@ -81,8 +75,9 @@ sub snapshot ($self) {
 
 # The same for saved texts.  $places: { vda => '/' }.
 sub parsed ($time, $text, $places = {}) {
-	return { time => $time, disks => parse_diskstats($text->{diskstats}), places => $places,
-		%{ parse_stat($text->{stat}) }, %{ parse_vmstat($text->{vmstat}) } };
+	my %kib = $text->{vmstat} =~ /^(pgpgin|pgpgout) (\d+)$/mg;    # that came from and went to disks
+	return { time => $time, disks => parse_diskstats($text->{diskstats}), places => $places, %{ parse_stat($text->{stat}) },
+		bi => $kib{pgpgin}, bo => $kib{pgpgout} };
 }
 
 # { vda => '/' }: the mount point with the shortest path that lies on each disk; read again when the table of mounts changes.

@@ -128,19 +128,14 @@ sub _attach ($file, $flags) {
 		# struct loop_config: fd, block size, struct loop_info64 with its flags and a name for losetup(8)
 		my $config = pack 'L L x40 x12 L a64 x112 x64', fileno $image, 0, $flags | AUTOCLEAR, substr $file, -63;
 		if (ioctl $fh, LOOP_CONFIGURE, $config) {
-			_check_direct($device) if $flags & DIRECT;
+			# Without direct I/O the loop device would read one block after the other, through the page cache of the image.
+			die "$device: no direct I/O\n" if $flags & DIRECT && slurp('/sys/block/' . basename($device) . '/loop/dio') !~ /^1/;
 			ioctl $fh, BLKRASET, READ_AHEAD / 512 or die "$device: read-ahead: $!\n";
 			return ($fh, $device);
 		}
 		die "$device: $!\n" unless $! == EBUSY;         # another program was faster
 	}
 	die "no free loop device\n";
-}
-
-# Fails without direct I/O: the loop device would read one block after the other, through the page cache of the image.
-sub _check_direct ($device) {
-	my $is = slurp('/sys/block/' . basename($device) . '/loop/dio');
-	die "$device: no direct I/O\n" unless $is =~ /^1/;
 }
 
 # ---------------------------------------------------------------- the disk

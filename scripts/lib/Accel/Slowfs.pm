@@ -35,6 +35,7 @@ use IO::Select;
 use IO::Socket::UNIX;
 use POSIX ();
 use Time::HiRes qw(time sleep);
+use Accel::Mounts ();
 use Accel::Util qw(program);
 
 sub binary () { return program('slowfs') }
@@ -80,15 +81,14 @@ sub start ($class, %arg) {
 	close $wr;
 	my $said = $self->_read_until(qr/^ready$/m, $deadline);
 	die "slowfs: " . ($said || "not ready in time") . "\n" unless $said =~ /^ready$/m;
-	$self->{minor} = $self->_minor;
+	$self->{minor} = $self->mounted =~ s/.*://r;
 	return $self;
 }
 
-# The kernel's number of this mount, read from a place that does not ask the mount.
-sub _minor ($self) {
-	open my $fh, '<', '/proc/self/mountinfo' or die "/proc/self/mountinfo: $!";
-	my @mine = grep { $_->[4] eq "$self->{mnt}" } map { [split ' '] } <$fh>;
-	return @mine ? (split /:/, $mine[-1][2])[1] : '';
+# The kernel's number of this mount, read from a table that does not ask the mount; '' if there is none.
+sub mounted ($self) {
+	my @mine = grep { $_->{point} eq "$self->{mnt}" } @{ Accel::Mounts::read_table() };
+	return @mine ? $mine[-1]{dev} : '';
 }
 
 # Reads its output until it matches, ends, or time is over.
@@ -148,11 +148,6 @@ sub wait_hanging ($self, $n, $seconds = 10) {
 		sleep 0.01;
 	}
 	return 1;
-}
-
-sub mounted ($self) {
-	open my $fh, '<', '/proc/self/mounts' or die "/proc/self/mounts: $!";
-	return scalar grep { (split ' ')[1] eq "$self->{mnt}" } <$fh>;
 }
 
 # Unmounts; returns what counts() would have said at the end.

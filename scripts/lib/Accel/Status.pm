@@ -49,8 +49,7 @@ sub decoded ($text) { return $text =~ s/%([\da-fA-F]{2})/chr hex $1/ger }
 # ---------------------------------------------------------------- asking
 
 sub new ($class, $text, %opt) {
-	my $self = { text => $text =~ s{//[^/]*@}{//}r, patience => $opt{patience} // PATIENCE_S, place => place($text, %opt) };
-	return bless $self, $class;
+	return bless { text => $text =~ s{//[^/]*@}{//}r, patience => $opt{patience} // PATIENCE_S, place => place($text, %opt) }, $class;
 }
 
 sub where ($self) { return $self->{text} }
@@ -68,15 +67,11 @@ sub ask ($self) {
 	$self->{local} = $at->{address} =~ m{^/} || ($sock->peerhost // '') eq ($sock->sockhost // '-');
 	my $body = eval { $at->{kind} eq 'fcgi' ? $self->over_fcgi($sock) : $self->over_http($sock) } // die "$self->{text}: $@";
 	my $form = Accel::Status::Form::form($self->json($body)) // die "$self->{text}: this is not a status of accel-server or fcgi-stat-accel\n";
-	return without_this($form, "$at->{path}?$QUERY");
-}
-
-# Leaves out the request for the status: the user does not look for it.
-sub without_this ($form, $url) {
-	my $rows = $form->{running}{rows};
-	my @others = grep { $_->{url} ne $url } @$rows;
-	$form->{running}{requests} -= @$rows - @others;
-	$form->{running}{rows} = \@others;
+	# Without the request for the status: the user does not look for it.
+	my $running = $form->{running};
+	my @others = grep { $_->{url} ne "$at->{path}?$QUERY" } @{ $running->{rows} };
+	$running->{requests} -= @{ $running->{rows} } - @others;
+	$running->{rows} = \@others;
 	return $form;
 }
 
@@ -96,14 +91,9 @@ sub over_http ($self, $sock) {
 	my ($head, $body) = split /\r?\n\r?\n/, $self->answer($sock, sub ($) { 0 }), 2;
 	my ($status) = $head =~ m{^HTTP/1\.[01] (\d{3})\b} or die "what answers does not speak HTTP\n";
 	return $body // '' if $status == 200;
-	die 'status ' . $status . why($status, $at) . "\n";
-}
-
-sub why ($status, $at) {
-	return ': wrong or no user and password; --login FILE has them' if $status == 401;
-	return ': the configuration does not let this address see the page' if $status == 403;
-	return ": there is no status page at $at->{path}" if $status == 404;
-	return '';
+	my %why = (401 => ': wrong or no user and password; --login FILE has them', 403 => ': the configuration does not let this address see the page',
+		404 => ": there is no status page at $at->{path}");
+	die "status $status", $why{$status} // '', "\n";
 }
 
 sub over_fcgi ($self, $sock) {
@@ -117,8 +107,9 @@ sub over_fcgi ($self, $sock) {
 sub json ($self, $body) {
 	my $page = eval { JSON::PP->new->utf8->max_depth(DEPTH_MAX)->decode($body) };
 	return $page if ref $page eq 'HASH';
-	die "$self->{text}: there is no status at $self->{place}{path}: " . ($self->{place}{kind} eq 'fcgi' ? 'start fcgi-stat-accel with' : 'the answer is not JSON; is this')
-		. ($self->{place}{kind} eq 'fcgi' ? " --status-path=$self->{place}{path}\n" : " the status.status-url of accel-server?\n");
+	my ($kind, $path) = @{ $self->{place} }{qw(kind path)};
+	die "$self->{text}: there is no status at $path: ", $kind eq 'fcgi' ? "start fcgi-stat-accel with --status-path=$path\n"
+		: "the answer is not JSON; is this the status.status-url of accel-server?\n";
 }
 
 1;

@@ -20,7 +20,9 @@ EOT
 
 # An Accel::Status that was asked once, and the answer. Dies with what to do.
 sub find (%opt) {
-	my @try = defined $opt{file} ? from_conf($opt{file}, $opt{program}) : defined $opt{argument} ? from_argument($opt{argument}) : map { [$_] } @USUAL;
+	# A path is the socket of either server.
+	my @places = map { m{^/} ? ("fcgi:$_", "unix:$_") : $_ } $opt{argument} // @USUAL;
+	my @try = defined $opt{file} ? from_conf($opt{file}, $opt{program}) : map { [$_] } @places;
 	my @why;
 	for my $t (@try) {
 		my ($text, $host) = @$t;
@@ -31,9 +33,6 @@ sub find (%opt) {
 	}
 	die join('', map { "accel-top: $_" } @why), @why > 1 || grep(/status 404|no status/, @why) ? "\n$ADVICE" : '';
 }
-
-# A path is the socket of either server.
-sub from_argument ($text) { return $text =~ m{^/} ? (["fcgi:$text"], ["unix:$text"]) : [$text] }
 
 # ---------------------------------------------------------------- a configuration
 

@@ -61,8 +61,7 @@ sub _output (@args) {
 
 # Defaults as the manual has them: name => value.
 sub defaults () {
-	my %default;
-	my $name;
+	my (%default, $name);
 	for my $line (split /\n/, _output('--manual')) {
 		$name = $1 if $line =~ /^ {4}([a-z][\w.-]+)$/;
 		$default{$name} //= $1 if defined $name && $line =~ /\bdefault ([\w.-]+)[;.]/;

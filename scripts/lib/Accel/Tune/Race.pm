@@ -134,15 +134,11 @@ sub ranked ($self, @settings) {
 
 # ---------------------------------------------------------------- a race
 
-# The numbers of a small generator: the same seed gives the same order on each machine.
-sub _random ($self, $n) {
-	$self->{random} = ($self->{random} * 1_664_525 + 1_013_904_223) % 2**32;
-	return int $self->{random} / 2**32 * $n;
-}
-
+# By the numbers of a small generator: the same seed gives the same order on each machine.
 sub shuffled ($self, @list) {
 	for my $i (reverse 1 .. $#list) {
-		my $j = $self->_random($i + 1);
+		$self->{random} = ($self->{random} * 1_664_525 + 1_013_904_223) % 2**32;
+		my $j = int $self->{random} / 2**32 * ($i + 1);
 		@list[$i, $j] = @list[$j, $i];
 	}
 	return @list;
@@ -157,7 +153,6 @@ sub unique (@settings) {
 #   until    the time at which it ends
 #   rounds   at most this many
 #   keep     settings that are never dropped
-#   halve    true: only the better half goes on to the next round
 #   settled  called after each round; true ends the race
 sub run ($self, $settings, %arg) {
 	my @alive = grep { $self->works($_) } unique(@$settings);
@@ -167,8 +162,7 @@ sub run ($self, $settings, %arg) {
 		@alive = grep { $self->works($_) } @alive;
 		my @ranked = $self->ranked(@alive);
 		last unless @ranked;
-		@alive = grep { $keep{ key($_) } || !$self->_is_worse($_, $ranked[0]) } @ranked;
-		@alive = $self->_better_half(\@alive, \%keep) if $arg{halve};
+		@alive = grep { $keep{ key($_) } || ($self->difference($ranked[0], $_) // { low => 0 })->{low} <= 0 } @ranked;
 		last if @alive < 2 || $arg{settled} && $arg{settled}->(@alive);
 	}
 	return $self->ranked(@alive);
@@ -182,16 +176,6 @@ sub _round ($self, $round, $until, $alive) {
 		$self->measure($setting);
 	}
 	return 1;
-}
-
-sub _is_worse ($self, $setting, $best) {
-	my $difference = $self->difference($best, $setting);
-	return $difference && $difference->{low} > 0;
-}
-
-sub _better_half ($self, $ranked, $keep) {
-	my $half = int((@$ranked + 1) / 2);
-	return map { $_ < $half || $keep->{ key($ranked->[$_]) } ? $ranked->[$_] : () } 0 .. $#$ranked;
 }
 
 1;

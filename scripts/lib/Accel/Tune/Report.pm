@@ -47,20 +47,11 @@ sub plan ($plan) {
 }
 
 sub text ($plan, $found) {
-	return join "\n", grep { length } _head($plan, $found), _settings($plan, $found), _lines($plan, $found), _evidence($plan, $found),
-	    _failed($plan, $found), _warnings($plan, $found);
-}
-
-sub _head ($plan, $found) {
-	my $text = sprintf '%d measurements in %s; one measurement is %.0f %% off.', $found->{measurements}, duration($found->{seconds}),
-	    100 * $found->{spread};
-	$text = "Interrupted. $text What follows was not checked." if $found->{interrupted};
-	return "$text\n";
-}
-
-# A sentence for each factor.
-sub _settings ($plan, $found) {
-	return join '', map { '  ' . $plan->{name_of}->($_->{name}) . ': ' . sentence($_) . "\n" } grep { $_->{verdict} ne 'only' } @{ $found->{factors} };
+	my $head = sprintf '%d measurements in %s; one measurement is %.0f %% off.', $found->{measurements}, duration($found->{seconds}), 100 * $found->{spread};
+	$head = "Interrupted. $head What follows was not checked." if $found->{interrupted};
+	my @factors = map { '  ' . $plan->{name_of}->($_->{name}) . ': ' . sentence($_) . "\n" } grep { $_->{verdict} ne 'only' } @{ $found->{factors} };
+	my @notes = map { 'Note: ' . clean($_) . "\n" } @{ $plan->{warnings} };
+	return join "\n", grep { length } "$head\n", join('', @factors), _lines($plan, $found), _evidence($plan, $found), _failed($plan, $found), join('', @notes);
 }
 
 my %SENTENCE = (
@@ -130,8 +121,6 @@ sub _failed ($plan, $found) {
 	}
 	return join '', map { "Left out: $_: $why{$_}\n" } sort keys %why;
 }
-
-sub _warnings ($plan, $found) { return join '', map { 'Note: ' . clean($_) . "\n" } @{ $plan->{warnings} } }
 
 # One object on one line.
 sub json ($plan, $found) {

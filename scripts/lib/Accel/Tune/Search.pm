@@ -41,7 +41,6 @@ use constant { NEAR => 0.05, STEP => 0.01, TRIFLE => 0.03 };
 # How many standard errors better than the model expects a setting may be.
 use constant HOPE => 1.7;
 
-
 sub new ($class, %arg) {
 	my @factors = @{ delete $arg{factors} };
 	for my $f (@factors) {
@@ -76,8 +75,9 @@ sub run ($self) {
 	my $now = $self->now;
 	$self->{part}->('start');
 	$race->measure($now) or return $self->_result($now);
-	my $best = $self->_better($now, $race->run([$now, $self->_starts], until => START_ENDS * $race->{seconds}, rounds => 1));
-	return $self->_result($self->_check($self->_climb($best)));
+	my ($first) = $race->run([$now, $self->_starts], until => START_ENDS * $race->{seconds}, rounds => 1);
+	my $ahead = $first ? $race->difference($first, $now) : undef;
+	return $self->_result($self->_check($self->_climb($ahead && $ahead->{mean} > STEP ? $first : $now)));
 }
 
 # A full sweep: every setting this many times, in interleaved rounds.  The best setting is the one with the best mean; of its changes, those
@@ -115,12 +115,6 @@ sub _nearest ($self, $setting) {
 		($setting->{ $f->{name} }) = sort { abs($a - $wanted) <=> abs($b - $wanted) || $a <=> $b } @{ $f->{values} };
 	}
 	return $setting;
-}
-
-# The first of the ranked settings if it is better than the present one by more than a trifle.
-sub _better ($self, $present, @ranked) {
-	my $ahead = @ranked ? $self->{race}->difference($ranked[0], $present) : undef;
-	return $ahead && $ahead->{mean} > STEP ? $ranked[0] : $present;
 }
 
 # ---------------------------------------------------------------- factors
@@ -185,7 +179,8 @@ sub _best_so_far ($self, $best) {
 sub _most_promising ($self, $best) {
 	my ($most) = $self->{model}->at($best);
 	my ($next, $hope);
-	for my $setting (grep { $self->_may_work($_) && Accel::Tune::Race::key($_) ne Accel::Tune::Race::key($best) } $self->_around($best)) {
+	for my $setting (grep { Accel::Tune::Race::key($_) ne Accel::Tune::Race::key($best) } $self->_around($best)) {
+		next if !$self->{race}->works($setting) || grep { exists $_->{refused}{ $setting->{ $_->{name} } } } $self->factors;
 		my ($mean, $error) = $self->{model}->at($setting);
 		my $above = ($mean + HOPE * $error - $most) / (1 + $self->{race}->runs($setting));      # new ones tell more
 		($next, $hope) = ($setting, $above) if !defined $hope || $above > $hope;
@@ -224,10 +219,6 @@ sub _learn_failures ($self) {
 			$f->{refused}{$value} = $failed->{why} unless $worked{$value};
 		}
 	}
-}
-
-sub _may_work ($self, $setting) {
-	return $self->{race}->works($setting) && !grep { exists $_->{refused}{ $setting->{ $_->{name} } } } $self->factors;
 }
 
 # ---------------------------------------------------------------- check
@@ -315,16 +306,11 @@ sub _factor ($self, $f, $chosen) {
 			gain => $race->difference($setting, { %$around, $name => $f->{now} }) };
 	}
 	$found->{within} = [map { $_->{value} } grep { $_->{gain} && abs $_->{gain}{mean} < NEAR } @{ $found->{values} }];
-	$found->{effect} = $self->_effect($f);
+	# What the best setting loses without the change of this factor.
+	my $best = $self->{best};
+	$found->{effect} = $self->{check} && $best->{$name} ne $f->{now} ? $self->{check}->difference($best, { %$best, $name => $f->{now} }) : undef;
 	$found->{verdict} = $self->_verdict($f, $found);
 	return $found;
-}
-
-# What the best setting loses without the change of this factor.
-sub _effect ($self, $f) {
-	my $best = $self->{best};
-	return undef if !$self->{check} || $best->{ $f->{name} } eq $f->{now};
-	return $self->{check}->difference($best, { %$best, $f->{name} => $f->{now} });
 }
 
 sub _verdict ($self, $f, $found) {
