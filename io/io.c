@@ -280,6 +280,12 @@ io_dispatch(struct io *io, int64_t budget)
 }
 
 void
+io_event(struct io *io)
+{
+	io->budget -= IO_EVENT;
+}
+
+void
 io_tick(struct io *io)
 {
 	io->now = clock_mono_ns();

@@ -215,6 +215,8 @@ try_recv(struct io *io, struct io_op *op)
 	if (n < 0)
 		return (parked(io, op));
 	op->buf = buf;
+	if (buf != NULL)
+		io->budget -= n * IO_RECEIVED;
 	return (done_with(op, n));
 }
 

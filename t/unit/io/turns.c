@@ -312,3 +312,43 @@ TEST("/turns/accept-before-rest")
 	g_assert_cmpuint(served, >, before); /* and the others go on */
 	busy_down();
 }
+
+/* ---------------------------------------------------------------- a peer that never stops
+ * writing */
+
+static struct io_sock flooded;
+static int flooder;
+static char flood[64 << 10];
+static uint64_t flood_bytes;
+static bool flood_ends;
+
+static void
+flood_done(struct io_op *op)
+{
+	g_assert_cmpint(op->res, >, 0);
+	flood_bytes += (uint64_t)op->res;
+	if (flood_ends)
+		return;
+	g_assert_cmpint(write(flooder, flood, sizeof(flood)), >, 0);
+	op_submit(io, op);
+}
+
+/* Its bytes count in the budget of the round: 8 MiB if they only had to be sent. */
+LOOP_TEST("/turns/flood-takes-a-part", file_backends[0], 1, 8)
+{
+	struct io_op op;
+
+	unix_pair(&flooded, &flooder, 4 * sizeof(flood));
+	g_assert_cmpint(write(flooder, flood, sizeof(flood)), ==, sizeof(flood));
+	op_init(&op, IO_RECV, flood_done);
+	op.sock = &flooded;
+	op_submit(io, &op);
+	io_run(io);
+	g_assert_cmpuint(flood_bytes, >, 0);
+	g_assert_cmpuint(flood_bytes, <=, 2 << 20);
+	flood_ends = true;
+	while (io_busy(io))
+		io_run(io);
+	close(flooder);
+	sock_close(&flooded);
+}

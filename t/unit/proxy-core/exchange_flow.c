@@ -170,3 +170,30 @@ EXCHANGE_TEST("/exchange/an early reply ends the exchange and its socket", a_con
 	sim_advance_ms(io, 60100);
 	ENDED(&c, 504);
 }
+
+/* The loop of the tests has a budget of 4 MiB in a round. */
+EXCHANGE_TEST("/exchange/many small pieces end the round", a_conf(one, 1))
+{
+	struct client other = { 0 };
+	struct buf b;
+	int i;
+
+	asked(&c, "GET");
+	asked(&other, "GET");
+	buf_init(&b, 0);
+	put_stdout(&b, "A: 1\n\n");
+	for (i = 0; i < 10000; i++)
+		put_stdout(&b, "x");
+	put_end(&b, 0);
+	sim_recv(io, nth_recv(0), buf_as_text(&b));
+	sim_recv(io, nth_recv(0), buf_as_text(&b));
+	buf_free(&b);
+	io_run(io);
+	g_assert_cmpuint(c.body->len, ==, 10000);
+	g_assert_cmpuint(other.body->len, ==, 0);
+	io_run(io);
+	g_assert_cmpuint(other.body->len, ==, 10000);
+	ENDED(&c, 0);
+	ENDED(&other, 0);
+	client_free(&other);
+}
