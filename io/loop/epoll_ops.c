@@ -139,14 +139,17 @@ parked(struct io *io, struct io_op *op)
 	return (false);
 }
 
-/* An error of accept(2) for a connection that died in the queue, or that a firewall forbids, does
- * not concern the next one. */
+/* An error of accept(2) for a connection that died in the queue does not concern the next one.  All
+ * others go to the caller, who pauses.  EPERM and EACCES among them: a security module answers
+ * before the connection leaves the queue, so the level-triggered listener would be ready in each
+ * round.  EOPNOTSUPP, which the manual page lists with the dead ones, is also that of a socket that
+ * cannot listen. */
 static bool
 accept_again(int err)
 {
-	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == EPERM ||
-		err == ENETDOWN || err == ENOPROTOOPT || err == EHOSTDOWN || err == ENONET ||
-		err == EHOSTUNREACH || err == ENETUNREACH);
+	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == ENETDOWN ||
+		err == ENOPROTOOPT || err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH ||
+		err == ENETUNREACH || err == ETIMEDOUT);
 }
 
 static bool

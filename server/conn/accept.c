@@ -265,6 +265,8 @@ accept_failure(int64_t err)
 			"server.max-connections");
 	if (err == -ENOBUFS || err == -ENOMEM)
 		return ("the system has no memory for sockets");
+	if (err == -EPERM || err == -EACCES)
+		return ("a security module or a filter of system calls forbids accept(2)");
 	return ("accepting failed");
 }
 

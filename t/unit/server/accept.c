@@ -73,7 +73,7 @@ closed_are(const char *want)
 
 TEST("/accept/shortage")
 {
-	static const int errs[] = { -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL };
+	static const int errs[] = { -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EPERM, -EACCES, -EINVAL };
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
