@@ -94,7 +94,7 @@ rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
 
 # Pages, styles, scripts and manuals are files of their own kind, included as C strings.
-EMBEDDED := $(patsubst %,$B/gen/%.inc,$(foreach l,$(LAYERS) t/slowfs,$(wildcard $(addprefix $l/,*.txt */*.css */*.js */*.html))))
+EMBEDDED := $(patsubst %,$B/gen/%.inc,$(foreach l,$(LAYERS) t/slowfs,$(wildcard $(addprefix $l/,*.txt */*.txt */*.css */*.js))))
 $B/gen/%.inc: %
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)sed 's/[\\"]/\\&/g; s/@BINDIR@/" STAT_ACCEL_BINDIR "/g; s/.*/"&\\n"/' $< >$@

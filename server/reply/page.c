@@ -9,10 +9,10 @@ static const char css[] =
     ;
 
 static const char sentences[] =
-#include "server/reply/errors.html.inc"
+#include "server/reply/errors.txt.inc"
     ;
 
-/* A line is a status, or a class of them, and its sentence. */
+/* A line is a status, or a class of them, and its sentence with the marks of HTML. */
 static struct text
 sentence_of(int status)
 {
