@@ -1,7 +1,6 @@
 # examples/accel-server/behind-a-proxy.conf with the proxies in its comments: HAProxy that speaks TLS to clients, and nginx.
 # The application and the access log see the client.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use JSON::PP ();
 use lib "$FindBin::Bin/../lib";
@@ -23,8 +22,7 @@ sub lines_of { my ($kind) = @_; return join '', map { "$_\n" } $text =~ /^#$kind
 my $app = Test::App->start;
 
 # The server of the example, which inherits the socket of one of its ports.
-sub server {
-	my ($port) = @_;
+sub server ($port) {
 	my $conf = $text =~ s/^#.*\n//mgr;
 	my %is = ("127.0.0.1:$port" => '127.0.0.1:@PORT@', '/var/log/accel-server/' => '@RUN@/', '/run/app.sock' => $app->socket);
 	$conf =~ s/\Q$_\E/$is{$_}/ or die "no $_\n" for keys %is;
@@ -59,8 +57,7 @@ is $?, 0, 'a certificate';
 Test::Util::put($pem, slurp($pem) . slurp($key));
 
 # HAProxy with the lines of the example, and changes.
-sub haproxy {
-	my (%change) = @_;
+sub haproxy (%change) {
 	my $lines = lines_of('haproxy') =~ s/127\.0\.0\.1:8080/127.0.0.1:8081/r =~ s/:8443/127.0.0.1:8080/r =~ s{/etc/haproxy/site\.pem}{$pem}r;
 	for my $from (keys %change) { $lines =~ s/\Q$from\E/$change{$from}/ or die "no $from\n" }
 	return Test::Site->start('haproxy', 'behind-a-proxy.conf', text => $lines, root => $srv->dir, behind => [$srv]);

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # proxy-core.authorizer: nothing of a request happens before the authorizer said 200, and whatever else it says or does refuses it.
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use Test::More;
 use Time::HiRes qw(time);
@@ -75,8 +74,7 @@ END
 	return $srv;
 }
 
-sub ask {
-	my ($srv, $path, @header) = @_;
+sub ask ($srv, $path, @header) {
 	my $got = $srv->get($path, @header);
 	my $r = parse($got);
 	$r->{raw} = $got;

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Which of three applications gets a request: each balancer, weights, abstract sockets, checks.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -36,16 +35,14 @@ package Member {
 
 my @app = map { Member->start } 1 .. 3;
 
-sub start {
-	my (%set) = @_;
+sub start (%set) {
 	my $backends = join ', ', map { qq{"unix:\@$_->{name}"} } @app;
 	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\nproxy-core.protocol = "fastcgi"\n}
 		. qq{proxy-core.backends = ( $backends )\nproxy-core.max-pool-size = 4\n} . join '', map { "proxy-core.$_ = $set{$_}\n" } sort keys %set);
 }
 
 # How many requests each application gets, of those that the code makes.
-sub shares {
-	my ($code) = @_;
+sub shares ($code) {
 	my @before = map { length $_->noted('connections') } @app;
 	$code->();
 	return join ' ', map { length($app[$_]->noted('connections')) - $before[$_] } 0 .. 2;

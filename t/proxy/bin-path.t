@@ -1,6 +1,5 @@
 # bin-path: the server starts the application, starts it again when it ends, and takes it along when it goes.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::Http qw(parse request_head);

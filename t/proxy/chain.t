@@ -1,7 +1,6 @@
 # The whole way: client, accel-server, proxy-core, pool, fcgi-stat-accel under spawn-fcgi, X-LIGHTTPD-send-file,
 # file backend, client; then its log as a chart.  Every byte is compared, every request answered.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Fcntl qw(F_SETFD SEEK_SET);
@@ -52,8 +51,7 @@ sub app { my ($threads) = @_; return Test::Fcgi->start('--threads', $threads, '-
 
 # The same on TCP: (application, "address:port").  The test makes the socket, so no other program has the port.  The unix
 # socket of spawn-fcgi stays open as descriptor 9, since start() connects to it.
-sub app_tcp {
-	my ($threads) = @_;
+sub app_tcp ($threads) {
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) or die "listen: $!";
 	fcntl $sock, F_SETFD, 0 or die "fcntl: $!";
 	my $app = Test::Fcgi->start({ program => '/bin/sh' }, '-c', 'exec "$@" 9<&0 <&' . fileno($sock), 'sh',
@@ -62,8 +60,7 @@ sub app_tcp {
 }
 
 # The block of 2007 around /seek-bound/; /direct/ is the same directory by a name that the block does not know.
-sub server {
-	my ($to, $network) = @_;
+sub server ($to, $network) {
 	return Test::Server->start(dir => "$www", conf => <<"CONF");
 server.network-backend = "$network"
 debug.log-timing = "enable"
@@ -134,8 +131,7 @@ print $list map { "/seek-bound/$_\n" } qw(1.bin 4095.bin 4096.bin 4095.bin 10000
 close $list or die "list: $!";
 
 # Through the graph and through the pipeline of 2007: as many rows as files.
-sub charted {
-	my ($srv, $network, $n) = @_;
+sub charted ($srv, $network, $n) {
 	my @line = $srv->wait_lines($n, qr/ write-start: /);
 	is scalar @line, $n, 'a timing line for each';
 	my $file = $srv->run . '/error.log';

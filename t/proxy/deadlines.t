@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Deadlines of proxy-core in a server: the head, the whole reply, an idle socket; and a backend with an IPv6 address.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -11,8 +10,7 @@ use Test::Util qw(eventually);
 
 my $app = Test::App->start;
 
-sub start {
-	my (%set) = @_;
+sub start (%set) {
 	my %all = (backends => qq{( "unix:@{[ $app->socket ]}" )}, protocol => '"fastcgi"', %set);
 	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\nstatus.statistics-url = "/counters"\n}
 		. qq<\$HTTP["url"] =~ "^/app" {\n> . join('', map { "proxy-core.$_ = $all{$_}\n" } sort keys %all) . "}\n");

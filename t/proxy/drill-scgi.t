@@ -1,6 +1,5 @@
 # A hostile application that speaks scgi: each case gets its status, and nobody else notices.
-use strict;
-use warnings;
+use v5.36;
 use Test::Drill ();
 
 Test::Drill::run('scgi');

@@ -1,6 +1,5 @@
 # fastcgi.server and its kin: which application gets a request, and the names that it gets.  The variables are those of lighttpd 1.4.69.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::App;

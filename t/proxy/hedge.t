@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # proxy-core.hedge-after: a second try at another backend when the first is slow.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -51,8 +50,7 @@ sub do_now {
 	return;
 }
 
-sub start {
-	my (%set) = @_;
+sub start (%set) {
 	my %all = (backends => '( ' . join(', ', map { qq{"unix:@{[ $_->socket ]}"} } @app) . ' )', protocol => '"fastcgi"', balancer => '"static"',
 		'reply-timeout' => 60, 'hedge-after' => 50, 'hedge-percent' => 100, 'max-pool-size' => 4, %set);
 	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\nstatus.statistics-url = "/counters"\n}

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # 1xx replies of an application, and what of its framing a client sees.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -21,8 +20,7 @@ my $ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 my $hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Accel-Expires: 5\r\n\r\n";
 
 # A client, and the application's side of its request.
-sub asked {
-	my ($line, @fields) = @_;
+sub asked ($line, @fields) {
 	my $c = $srv->connect;
 	$c->send(join "\r\n", $line, 'Host: x', @fields, '', '');
 	my $b = $backend->accept;

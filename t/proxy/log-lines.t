@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Each try at a backend that fails leaves one line: backend, stage, why, and what was done about it.
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use FindBin;
 use lib "$FindBin::Bin/../lib";
@@ -55,8 +54,7 @@ my $srv = Test::Server->start(conf => join '', "server.max-worker = 1\n",
 	block('again', 'max-pool-size' => 1));
 
 # The lines about a URL, as hashes.
-sub lines {
-	my ($url) = @_;
+sub lines ($url) {
 	return map { my $l = $_; +{ level => $l =~ /level=(\w+)/, map { my ($v) = $l =~ / $_=("[^"]*"|\S+)/; ($_ => ($v // '') =~ tr/"//dr) }
 		qw(id backend stage url why error tries ms then) } } grep { / ev=exchange\.failed .*url="?\Q$url\E"?(?: |$)/ } split /\n/, $srv->log;
 }
@@ -71,8 +69,7 @@ sub one_line {
 	is_line($what, $url, %want);
 }
 
-sub is_line {
-	my ($what, $url, %want) = @_;
+sub is_line ($what, $url, %want) {
 	Test::Util::eventually(sub { scalar lines($url) });
 	my @is = lines($url);
 	is scalar @is, 1, "$what: one line" or diag explain \@is;

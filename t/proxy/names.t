@@ -2,8 +2,7 @@
 # A host name of proxy-core.backends gets other addresses while the server runs.  A private /etc/hosts, in a mount namespace
 # that ends with the test, plays the resolver.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -26,8 +25,7 @@ package HostApp {
 
 my $dir = File::Temp->newdir('accel-names-XXXXXX', TMPDIR => 1);
 
-sub play {
-	my ($name, $text) = @_;
+sub play ($name, $text) {
 	put("$dir/$name", $text);
 	system('mount', '--bind', "$dir/$name", "/etc/$name") == 0;
 }
@@ -55,8 +53,7 @@ sub status { my ($srv) = @_; return $srv->fetch('/app/env')->{status} }
 sub requests_of { return length $app[ $_[0] ]->noted('connections') }
 
 # True if requests come to that application, and only there.
-sub only {
-	my ($srv, $n) = @_;
+sub only ($srv, $n) {
 	my @before = map { requests_of($_) } 0, 1;
 	my @status = map { status($srv) } 1 .. 6;
 	return "@status" eq join(' ', (200) x 6) && requests_of(1 - $n) == $before[ 1 - $n ] && requests_of($n) >= $before[$n] + 6;

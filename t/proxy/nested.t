@@ -2,8 +2,7 @@
 # proxy-core in nested blocks: a request has the settings of all its blocks, a pool those of the block of its backends, in any
 # order of requests.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -102,8 +101,7 @@ proxy-core.balancer = "static"
 END
 my %answer = ('none' => 'body outer stat-accel 1', 'sends' => 'a file outer stat-accel 1', 'moves' => 'body inner stat-accel 2', 'sends moves late' => 'a file late late 2');
 
-sub permutations {
-	my (@all) = @_;
+sub permutations (@all) {
 	return [] unless @all;
 	return map { my $i = $_; map { [$all[$i], @$_] } permutations(@all[grep { $_ != $i } 0 .. $#all]) } 0 .. $#all;
 }

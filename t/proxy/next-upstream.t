@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # proxy-core.next-upstream and proxy-core.max-fails: an application that fails before the first byte of its answer, in five protocols.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Drill;
@@ -30,8 +29,7 @@ sub text { my ($r) = @_; return $r ? "$r->{status} " . $r->{body} =~ s/\n.*//sr 
 
 my $gone = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport;
 
-sub blocks {
-	my ($protocol, $bad, $good) = @_;
+sub blocks ($protocol, $bad, $good) {
 	my %all = (protocol => $protocol, balancer => 'static', 'reply-timeout' => 1, 'max-fails' => 0, 'max-pool-size' => 20);
 	my $both = qq{( "$bad", "$good" )};
 	return Test::Server::proxy_block('^/both/', '', %all, backends => $both)
@@ -42,8 +40,7 @@ sub blocks {
 }
 
 # All requests run at the same time; [path, method, status, name].
-sub ask_all {
-	my ($srv, @ask) = @_;
+sub ask_all ($srv, @ask) {
 	my @conn = map { my $c = $srv->connect; $c->send("$_->[1] $_->[0] HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); $c } @ask;
 	for my $i (0 .. $#ask) {
 		my $r = $conn[$i]->reply($ask[$i][1]);

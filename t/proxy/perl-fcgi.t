@@ -2,8 +2,7 @@
 # FastCGI programs in Perl under spawn-fcgi: an authorizer, with examples/accel-server/authorizer.conf, and an application
 # behind it.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use FindBin ();

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # php-fpm behind accel-server, with the configuration of examples/accel-server/php.conf.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use FindBin ();

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # proxy-core.max-pool-size is not set: requests that an application holds do not hold the next one.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Drill;

@@ -1,6 +1,5 @@
 # The cases of proxy.t, with an application that speaks AJP 1.3.
-use strict;
-use warnings;
+use v5.36;
 use FindBin ();
 
 @ARGV = ('ajp13');

@@ -2,8 +2,7 @@
 # proxy-core in front of small FastCGI applications (proxy.t NAME: of another protocol): the requests they get, the replies that
 # clients get, and errors of applications that are gone, slow, full or broken.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use IO::Socket::UNIX ();
@@ -25,8 +24,7 @@ my $fastcgi = $protocol eq 'fastcgi';
 my $app = Test::App->start(protocol => $protocol);
 my $sock = $app->socket;
 
-sub conf {
-	my (%set) = @_;
+sub conf (%set) {
 	return qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\n}
 	    . Test::Server::proxy_block('^/app', "unix:$sock", protocol => $protocol, 'max-pool-size' => 4,
 		'max-keep-alive-requests' => 100, 'read-timeout' => 60, %set);

@@ -1,7 +1,6 @@
 # The id of a request: in both logs, at applications in every protocol, at clients; a trusted peer's, or one that this server makes.
 # And traceparent.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;

@@ -2,8 +2,7 @@
 # One of three applications is killed under load and started again.  Only requests that it was answering may fail, and it gets
 # requests again soon.  Prints the time.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -58,8 +57,7 @@ sub answers { my ($dir) = @_; return map { [split] } map { split /\n/, slurp("$d
 
 sub requests_of { my ($app) = @_; return length $app->noted('connections') }
 
-sub more_answers {
-	my ($dir, $n) = @_;
+sub more_answers ($dir, $n) {
 	my $before = answers($dir);
 	return eventually(sub { answers($dir) >= $before + $n });
 }

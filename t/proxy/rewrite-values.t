@@ -2,8 +2,7 @@
 # What a client or an application cannot do with a value that is rewritten: no line break, no NUL, no other header, no other
 # request comes out of it, in any protocol.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;

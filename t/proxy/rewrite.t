@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # proxy-core.rewrite-request and rewrite-response: headers and special names, in every protocol.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -26,8 +25,7 @@ END
 sub env { my ($r) = @_; return { map { split /=/, $_, 2 } split /\n/, $r->{body} } }
 
 # The whole body of every request in one place: what the application sees.
-sub asked {
-	my ($srv, $path, @header) = @_;
+sub asked ($srv, $path, @header) {
 	return env($srv->fetch($path, @header));
 }
 

@@ -15,12 +15,10 @@ my $uwsgi = need_program('uwsgi-core', 'uwsgi-core');
 my $dir = File::Temp->newdir('accel-uwsgi-XXXXXX', TMPDIR => 1);
 open my $fh, '>', "$dir/app.psgi" or die "app.psgi: $!";
 print $fh <<'END';
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 ();
 
-sub body {
-	my ($env) = @_;
+sub body ($env) {
 	my ($all, $left) = ('', $env->{CONTENT_LENGTH} || 0);
 	while ($left > 0 && (my $n = $env->{'psgi.input'}->read(my $piece, $left))) { $all .= $piece; $left -= $n }
 	return $all;

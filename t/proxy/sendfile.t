@@ -2,8 +2,7 @@
 # Files that an application names in its reply: each control header, allowed and not, in each protocol; which names are
 # refused; files that are sent and removed; hints about the reply.
 
-use strict;
-use warnings;
+use v5.36;
 use File::Path qw(make_path);
 use FindBin ();
 use IO::Socket::INET ();
@@ -17,8 +16,7 @@ use Test::Util qw(eventually put);
 my ($srv, $tmp);
 
 # The reply to a head with these lines.
-sub ask {
-	my ($lines, %header) = @_;
+sub ask ($lines, %header) {
 	my $method = delete $header{method} // 'GET';
 	my $query = join '|', @$lines;
 	$query =~ s/([^A-Za-z0-9_.~|-])/sprintf '%%%02x', ord $1/ge;
@@ -33,15 +31,13 @@ sub is_reply {
 	return is "$r->{status} $r->{body}", $want, $name;
 }
 
-sub conf {
-	my ($app, $protocol, %set) = @_;
+sub conf ($app, $protocol, %set) {
 	return qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\nmimetype.assign = ( ".txt" => "text/plain", ".php" => "text/x-php" )\n}
 	    . Test::Server::proxy_block('^/app', 'unix:' . $app->socket, protocol => $protocol, 'max-pool-size' => 2,
 		'max-keep-alive-requests' => 100, %set);
 }
 
-sub start {
-	my ($app, $protocol, %set) = @_;
+sub start ($app, $protocol, %set) {
 	undef $srv;
 	$tmp = File::Temp->newdir('accel-temp-XXXXXX', TMPDIR => 1);
 	$srv = Test::Server->start(conf => conf($app, $protocol, %set{ grep { $_ ne 'tempdir' } keys %set },
@@ -59,8 +55,7 @@ sub temp {
 }
 
 # [ lines, reply if it is allowed ]; otherwise the body of the application is sent.
-sub table {
-	my ($dir) = @_;
+sub table ($dir) {
 	return (
 		["X-Sendfile: $dir/f.txt", '200 the file'],
 		["x-SENDFILE: $dir/a%20b%25.txt", '200 escaped'],

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # One address never keeps every socket of an application: what it holds slowly gives way when a client of another address waits.
 
-use strict;
-use warnings;
+use v5.36;
 use IO::Select ();
 use Test::More;
 use Time::HiRes qw(time);
@@ -39,8 +38,7 @@ for my $k (@kinds) {
 my $srv = Test::Server->start(conf => $conf);
 
 # The application says what it says, as far as it is read, and keeps the socket.
-sub hold {
-	my ($k) = @_;
+sub hold ($k) {
 	my $b = $k->{backend}->accept;
 	$b->head;
 	my $at = 0;

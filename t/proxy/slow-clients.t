@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Slow clients before an application with two sockets hold memory and a temporary file, never a socket.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -14,8 +13,7 @@ use constant SLOW => 8;
 
 my $app = Test::App->start;
 
-sub start {
-	my (%set) = @_;
+sub start (%set) {
 	my %all = ('protocol' => '"fastcgi"', 'backends' => qq{( "unix:@{[ $app->socket ]}" )}, 'max-pool-size' => 2,
 		'max-keep-alive-requests' => 100, 'wait-timeout' => 60);
 	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\n}

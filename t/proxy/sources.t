@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # The source of a script never leaves, however it is asked for: index files, odd names, methods, ranges.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
@@ -40,8 +39,7 @@ my @conditions = ('$HTTP["url"] =~ "\.php$"', '$PHYSICAL["path"] =~ "\.php$"', '
 my $scgi = Test::App->start(protocol => 'scgi');
 my @lists = ('fastcgi.server', 'scgi.server', 'fastcgi.server, check-local = "disable"');
 
-sub part {
-	my ($how, $socket) = @_;
+sub part ($how, $socket) {
 	return qq{$1.server = ( ".php" => (( "socket" => "@{[ $socket // ($1 eq 'scgi' ? $scgi : $app)->socket ]}", "x-sendfile" => "enable"@{[ $how =~ /disable/ ? ', "check-local" => "disable"' : '' ]} )) )\n}
 	    if $how =~ /^(fastcgi|scgi)\.server/;
 	return <<"END";

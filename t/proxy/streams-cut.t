@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Streamed uploads whose client or application vanishes, at each stage: the other side hears of it, nothing stays open.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Backend;

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Uploads of 100 MB, streamed to an application of each protocol: every byte arrives, and memory stays small.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 ();
 use POSIX ();
 use Test::More;
@@ -23,8 +22,7 @@ my $srv = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserve
     . join '', map { Test::Server::proxy_block("^/app/sum/$_", 'unix:' . $app{$_}->socket, protocol => $_) } sort keys %app);
 
 # The body, sent by a process of its own; its sum.
-sub upload {
-	my ($c, $framing) = @_;
+sub upload ($c, $framing) {
 	my $sum = Digest::MD5->new;
 	$sum->add(substr($piece, $_) . substr $piece, 0, $_) for 1 .. $mb;
 	defined(my $pid = fork) or die "fork: $!";
@@ -37,8 +35,7 @@ sub upload {
 	POSIX::_exit(0);
 }
 
-sub head {
-	my ($path, $framing) = @_;
+sub head ($path, $framing) {
 	return "POST $path HTTP/1.1\r\nHost: x\r\n" . ($framing eq 'length' ? "Content-Length: ${mb}000000" : 'Transfer-Encoding: chunked') . "\r\n\r\n";
 }
 

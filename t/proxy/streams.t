@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Request bodies that go to the application while they arrive: order, framing, bounds, early replies.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use Test::More;
 

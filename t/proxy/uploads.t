@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Request bodies on their way to an application: collected in memory, then in temporary files, within limits.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use IO::Socket::INET ();
 use Test::More;
@@ -34,8 +33,7 @@ sub post {
 }
 
 # A connection from another address.
-sub from {
-	my ($srv, $addr) = @_;
+sub from ($srv, $addr) {
 	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $srv->port, LocalAddr => $addr) or die "connect: $!";
 	$sock->blocking(0);
 	return bless { sock => $sock, in => '', eof => 0 }, 'Test::Http::Conn';

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Connections that switch to another protocol: a real WebSocket application, and tunnels byte by byte.
 
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use POSIX ();

@@ -1,7 +1,6 @@
 # examples/accel-server/wsgi.conf with WSGI applications in Python: their routes see what is mounted where.  What lighttpd 1.4.69 sends for
 # scgi.server = ( "/wiki" => (( "check-local" => "disable" )) ) is in the table.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # X-Rewrite-URI, -Host and -Backend: a request that an application hands to another part of the configuration.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::App;
