@@ -1,6 +1,5 @@
 # The access log has one line per request, in the combined format.  A client cannot forge a line.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use POSIX qw(strftime);

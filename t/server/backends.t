@@ -1,7 +1,6 @@
 # Each backend sends files of critical sizes from three kinds of file systems byte for byte, with each kind of request: cold
 # first, then hot, on kept connections.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Fcntl qw(O_CREAT O_RDONLY O_WRONLY SEEK_SET);
@@ -32,8 +31,7 @@ sub disk {      # a directory on the file system of that directory; others may r
 sub spew { my ($dir, $name, $n) = @_; return put("$dir/$name", substr($all, 0, $n)) }
 
 # Holes, and something in front, around 2 and 4 GiB, and at the end.
-sub spew_sparse {
-	my ($dir) = @_;
+sub spew_sparse ($dir) {
 	sysopen my $fh, "$dir/sparse", O_CREAT | O_WRONLY or die "sparse: $!";
 	for my $at (0, (2 << 30) - 50_000, (4 << 30) - 50_000, $sparse - 100_000) {
 		sysseek $fh, $at, SEEK_SET or die "seek: $!";
@@ -59,15 +57,13 @@ sub fill {
 }
 
 # Out of memory; where that is the only place of files (tmpfs), nothing happens.
-sub make_cold {
-	my ($dir) = @_;
+sub make_cold ($dir) {
 	system('sh', '-c', 'for f; do dd if="$f" iflag=nocache count=0 status=none || exit; done', 'sh', glob "$dir/*") == 0 or die "dd failed\n";
 }
 
 # ---------------------------------------------------------------- questions: [ path, Range or undef, bytes of each part ]
 
-sub questions {
-	my ($n) = @_;
+sub questions ($n) {
 	my @q = (["/f$n", undef, substr $all, 0, $n]);
 	return @q if !$n;
 	my ($third, $rest) = (int $n / 3, int $n / 7);
@@ -79,8 +75,7 @@ sub questions {
 	return @q;
 }
 
-sub questions_sparse {
-	my ($dir) = @_;
+sub questions_sparse ($dir) {
 	my @at = ([0, 100], [(2 << 30) - 100, 200], [(4 << 30) - 60_001, 120_002], [(3 << 30) + 1, 300_000], [$sparse - 5001, 5001]);
 	my @q = map { ['/sparse', sprintf('bytes=%d-%d', $_->[0], $_->[0] + $_->[1] - 1), slice($dir, 'sparse', @$_)] } @at;
 	return @q, ['/sparse', join(',', 'bytes=0-9', map { sprintf '%d-%d', $_->[0], $_->[0] + $_->[1] - 1 } @at[2, 4]),
@@ -105,8 +100,7 @@ sub judge {
 }
 
 # Asks all of them, four at a time; what was wrong.
-sub ask {
-	my ($srv, @q) = @_;
+sub ask ($srv, @q) {
 	my @c = map { $srv->connect } 1 .. 4;
 	my @wrong;
 	while (my @now = splice @q, 0, 4) {
@@ -117,8 +111,7 @@ sub ask {
 }
 
 # One byte in each read, from a socket that holds little; of a long file, its first bytes.
-sub sip {
-	my ($srv) = @_;
+sub sip ($srv) {
 	my @wrong;
 	for my $n (1, 4095, 4096, 4097, 65_537, (1 << 20) + 1) {
 		my $c = $srv->connect(rcvbuf => 4096);
@@ -134,8 +127,7 @@ sub sip {
 
 # Clients that leave: before they read, after a bit, after more.
 my $clients = 12;
-sub vanish {
-	my ($srv, $path) = @_;
+sub vanish ($srv, $path) {
 	my @c = map { $srv->connect(rcvbuf => 16_384) } 1 .. $clients;
 	$_->send(head($path)) for @c;
 	for my $i (0 .. $#c) {
@@ -152,8 +144,7 @@ sub server {
 }
 
 # Windows it brought in off the loop, and those it did not, as told at its end; -1: another backend did the work.
-sub windows {
-	my ($srv, $backend) = @_;
+sub windows ($srv, $backend) {
 	my $log = $srv->log;
 	return (-1) if $log =~ /ev=backend\.fallback/;
 	my $name = $backend eq 'linux-aio-sendfile' ? 'linux_aio' : $backend =~ tr/-/_/r;
@@ -162,8 +153,7 @@ sub windows {
 
 my @questions = map { questions($_) } @size;
 
-sub matrix {
-	my ($backend, $dir, $cold, @sparse) = @_;
+sub matrix ($backend, $dir, $cold = undef, @sparse) {
 	my $srv = server($dir, $backend, "server.max-cached-file-size = 0\n");         # all bytes are the backend's
 	is_deeply ask($srv, ['/f1', undef, substr $all, 0, 1]), [], 'it serves';
 	my $most = $srv->descriptors + 2 * $clients + 8;        # shared memory is kept for the next of as many clients
@@ -219,8 +209,7 @@ for my $backend (@backends) {
 }
 
 # Read long ago: a system with relatime notes the next read.
-sub read_long_ago {
-	my ($path) = @_;
+sub read_long_ago ($path) {
 	utime 1_000_000_000, 1_500_000_000, $path or die "$path: $!";
 }
 

@@ -1,7 +1,6 @@
 # server.ban-file: read at the start and after each change; connections of banned peers are closed, clients behind a proxy get
 # 403, broken lines are named, and nothing else is affected.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Accel::Slowfs;
@@ -17,8 +16,7 @@ extforward.forwarder = ( "127.0.0.3" => "trust" )
 server.proxy-protocol = ( "127.0.0.4" )
 CONF
 
-sub start {
-	my (%opt) = @_;
+sub start (%opt) {
 	my $dir = File::Temp->newdir;
 	chmod 0755, $dir;
 	my $srv = Test::Server->start(conf => ($common =~ s/\@RUN\@\/bans/$dir/r) . ($opt{conf} // ''));
@@ -35,16 +33,14 @@ sub ban {
 }
 
 # The status of a new request from there; '' if the connection is closed.
-sub ask {
-	my ($srv, $from, @field) = @_;
+sub ask ($srv, $from, @field) {
 	my $c = eval { $srv->connect(from => $from) } or return '';     # the server may reset it so soon
 	$c->send(req('/a', @field)) or return '';
 	my $r = $c->reply or return '';
 	return $r->{status};
 }
 
-sub counter {
-	my ($srv, $name) = @_;
+sub counter ($srv, $name) {
 	return $srv->get('/statistics') =~ /^server\.\Q$name\E: ([0-9]+)/m ? $1 : -1;
 }
 

@@ -2,8 +2,7 @@
 # Root that becomes a user for good: the server, its CGI programs, programs for logs and applications, and the accelerator. Each process
 # is asked what the kernel says of it.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Fcgi;

@@ -1,7 +1,6 @@
 # Clients vanish, applications are killed, files are cut and replaced while they are sent, descriptors and log space run
 # out.  No byte is wrong, each status says what happened, and afterwards the server has what it had before.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
@@ -48,8 +47,7 @@ put("$www/list-direct", join '', map { "/direct/$_\n" } @size);
 # ---------------------------------------------------------------- processes
 
 # Static files, except in /app/.
-sub server {
-	my ($network, $to, %arg) = @_;
+sub server ($network, $to = undef, %arg) {
 	my $conf = qq{server.network-backend = "$network"\n} . (delete $arg{conf} // '');
 	$conf .= Test::Server::proxy_block('^/app/', "unix:$to", 'max-pool-size' => 20, 'max-keep-alive-requests' => 50) if $to;
 	return Test::Server->start(dir => "$www", conf => $conf, env => \%env, %arg);

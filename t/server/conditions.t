@@ -1,6 +1,5 @@
 # Conditional requests: a current copy gives 304, an outdated one the whole file.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -9,8 +8,7 @@ use Test::Server;
 my $past = 1_600_000_000;
 my ($older, $date, $newer) = map { "Sun, 13 Sep 2020 12:26:$_ GMT" } 39, 40, 41;
 
-sub put {
-	my ($srv, $name, $bytes, $when) = @_;
+sub put ($srv, $name, $bytes, $when = undef) {
 	utime $when // $past, $when // $past, $srv->write($name, $bytes) or die $!;
 	$srv->settle($name);
 }

@@ -1,8 +1,7 @@
 # A client that takes every connection shuts no other client out.  Idle connections make room first, then silent ones of the
 # address with most of them, then busy ones of an address with more than half of all.  An address may have
 # server.max-connections-per-address, in all workers and over a reload.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -13,8 +12,7 @@ use Time::HiRes qw(time);
 my $MAX = 100;
 my $slow = Test::Util::build_dir() =~ /asan|tsan/ ? 4 : 1;
 
-sub counter {
-	my ($srv, $name) = @_;
+sub counter ($srv, $name) {
 	my $c = $srv->connect(from => '127.0.0.9');
 	$c->send(req('/statistics', 'Connection: close'));
 	return $c->rest =~ /^server\.connections\.\Q$name\E: ([0-9]+)/m ? $1 : -1;
@@ -22,8 +20,7 @@ sub counter {
 
 # Connections of a well-behaved client: how many get their reply.  Idle connections live for 300 s, so a reply within the
 # patience of a test comes from room that was made.
-sub served {
-	my ($srv, $n, $from) = @_;
+sub served ($srv, $n, $from = undef) {
 	my $ok = 0;
 	for (1 .. $n) {
 		my $c = $srv->connect(from => $from // '127.0.0.1');
@@ -38,8 +35,7 @@ sub served {
 sub most_lines { my ($began) = @_; return 2 + time - $began }
 
 # How many of these connections have the head of a 200, once there are n of them or patience ends.
-sub heads {
-	my ($n, @conn) = @_;
+sub heads ($n, @conn) {
 	my %got;
 	Test::Util::eventually(sub {
 		for my $c (grep { !$got{$_} } @conn) { $got{$c} = 1 if $c->take(12, 0.001) =~ / 200/ }
@@ -94,8 +90,7 @@ subtest 'a request in progress is never cut to make room' => sub {
 };
 
 # Clients do not read their downloads: a file too large for the buffers of sockets.
-sub stalled {
-	my ($srv, $from, $n) = @_;
+sub stalled ($srv, $from, $n) {
 	return map { my $c = $srv->connect(rcvbuf => 4096, from => $from); $c->send(req('/big')); $c } 1 .. $n;
 }
 

@@ -1,7 +1,6 @@
 # One client may use its connections in any order and speed: it is answered in order, reaches its deadlines, and costs the
 # other clients nothing.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -21,8 +20,7 @@ $srv->write("cold$_", "cold $_") for 1 .. 40;
 mkdir $srv->path('dir');
 
 # Ends at the server's will: seconds until then, and what came.
-sub until_closed {
-	my ($c) = @_;
+sub until_closed ($c) {
 	my $t = time;
 	my $got = $c->rest;
 	return ($c->{timed_out} ? 'never' : time - $t, $got);

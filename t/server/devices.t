@@ -2,8 +2,7 @@
 #
 # A file is hot in the worker that served it, so a client of hot files keeps its connection.  A new connection may go to
 # another worker, which opens the file and hangs with its disk.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
@@ -36,8 +35,7 @@ sub disk {      # the object, and the path of its files as clients ask for them
 	return (Accel::Slowfs->start(source => "$disk", at => "$root$at", spindles => 16, lookup_ms => 2, read_ms => 2), $at);
 }
 
-sub ask {
-	my ($srv, @path) = @_;
+sub ask ($srv, @path) {
 	my @c = map { my $c = $srv->connect; $c->send("GET $_ HTTP/1.1\r\nHost: x\r\n\r\n"); $c } @path;
 	return map { $_->reply // { status => 0, body => '' } } @c;
 }

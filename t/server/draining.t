@@ -1,7 +1,6 @@
 # A reload or a graceful stop waits for running replies up to its limit.  Stalled downloads, silent connections and many
 # reloads cost no threads, and no request is lost.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Select ();
@@ -26,8 +25,7 @@ CONF
 }
 
 my $generation = 0;
-sub reload {
-	my ($srv, %change) = @_;
+sub reload ($srv, %change) {
 	my $conf = $srv->run . '/server.conf';
 	my $text = Test::Util::slurp($conf);
 	my $tag = 'g' . ++$generation;
@@ -38,8 +36,7 @@ sub reload {
 	return Test::Util::eventually(sub { ($srv->fetch('/a')->{header}{server} // '') eq $tag });
 }
 
-sub stalled {
-	my ($srv) = @_;
+sub stalled ($srv) {
 	my $c = $srv->connect(rcvbuf => 4096);
 	$c->send(req('/big'));
 	$c->{head} = $c->up_to("\r\n\r\n", time + Test::Util::PATIENCE) // '';
@@ -47,8 +44,7 @@ sub stalled {
 }
 
 # A download of the newest generation.  The one before may accept for a moment longer: such a download is left.
-sub stalled_newest {
-	my ($srv) = @_;
+sub stalled_newest ($srv) {
 	my $c;
 	Test::Util::eventually(sub {
 		$c->abort if $c;

@@ -1,7 +1,6 @@
 # Nobody is left in the dark: each error that a client sees because of a disk, a link, an application or a limit has a line that
 # names path, device by its mount point, stage and reason.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use IO::Socket::INET;
@@ -59,8 +58,7 @@ status.statistics-url = "/statistics"
 $proxy
 CONF
 
-sub status {
-	my ($path, %opt) = @_;
+sub status ($path, %opt) {
 	my $c = $srv->connect;
 	$c->send($opt{bytes} // ("GET $path HTTP/1.1\r\nHost: " . ($opt{host} // 'x') . "\r\n\r\n"));
 	return ($c->reply // { status => 0 })->{status};

@@ -1,6 +1,5 @@
 # extforward.*: the client of a request that came through trusted proxies.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::Http qw(req);
@@ -21,8 +20,7 @@ $srv->write('who', 'other');
 my $n = 0;
 
 # The body of the reply, and the address in the access log.
-sub ask {
-	my ($field, %opt) = @_;
+sub ask ($field, %opt) {
 	$n++;
 	my $c = $opt{c} // $srv->connect(%opt);
 	$c->send(req("/who?$n", grep { length } @$field));

@@ -1,7 +1,6 @@
 # examples/fail2ban: the filters find what the logs have and nothing else; a fail2ban with the jail bans and unbans at a real
 # server.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
@@ -31,8 +30,7 @@ auth.require = ( "/secret" => ( "method" => "basic", "realm" => "x", "require" =
 CONF
 $srv->write('a', 'A');
 
-sub ask {
-	my ($from, @field) = @_;
+sub ask ($from, @field) {
 	my $c = eval { $srv->connect(from => $from) } or return '';     # the server may reset it so soon
 	$c->send(req('/a', @field)) or return '';
 	return ($c->reply // { status => '' })->{status};

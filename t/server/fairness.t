@@ -1,7 +1,6 @@
 # One client floods a slow disk with cold names.  Its neighbours in the network wait no longer than strangers.  A full queue
 # refuses the client that filled it.  A client that leaves takes its requests along.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
@@ -35,8 +34,7 @@ CONF
 }
 
 # A process that keeps n cold look-ups waiting, until the test lets it go.
-sub flood {
-	my ($srv, $n) = @_;
+sub flood ($srv, $n) {
 	pipe my $rd, my $wr or die "pipe: $!";
 	my $pid = fork // die "fork: $!";
 	return { pid => $pid, end => $wr } if $pid;

@@ -1,7 +1,6 @@
 # A file reaches the client byte for byte, at any size and with each backend.  Other names than regular files below the
 # document root are refused.  A changed file is seen within a second.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Socket::UNIX;

@@ -1,6 +1,5 @@
 # A log that is written to while it is sent: the promised bytes come, with each backend.  A file that is not what it was is cut.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -27,8 +26,7 @@ sub append {
 	return;
 }
 
-sub overwrite {
-	my ($path, $off, $bytes) = @_;
+sub overwrite ($path, $off, $bytes) {
 	open my $fh, '+<', $path or die "$path: $!";
 	sysseek $fh, $off, 0;
 	syswrite $fh, $bytes or die "$path: $!";
@@ -37,8 +35,7 @@ sub overwrite {
 }
 
 # Connection, and the first bytes of the body.
-sub begin {
-	my ($srv, $name) = @_;
+sub begin ($srv, $name) {
 	my $c = $srv->connect(rcvbuf => 65536);
 	$c->send("GET /$name HTTP/1.1\r\nHost: x\r\n\r\n");
 	my $got = $c->take(65536);

@@ -1,7 +1,6 @@
 # The helper process reads the configuration, listens and writes the pid file for a server that has dropped root.  A reload
 # delays no client.  A server without its helper goes on serving.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

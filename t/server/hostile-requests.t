@@ -1,7 +1,6 @@
 # One reading of a request: a violation of RFC 9112 is refused, and the connection closes without running what follows.  No
 # spelling of a path leaves the document root.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

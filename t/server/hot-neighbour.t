@@ -1,7 +1,6 @@
 # A hot file beside cold ones: its clients do not wait for the disk.  Equal look-ups share one system call.  Long replies
 # leave room for a short one.  The disk hangs and goes on at a word of the test, so no answer depends on a clock.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
@@ -37,8 +36,7 @@ sub server {
 }
 
 # A strong tag says that the file has settled: from then on the server keeps it.
-sub is_hot {
-	my ($srv) = @_;
+sub is_hot ($srv) {
 	return Test::Util::eventually(sub { ($srv->fetch('/hot')->{header}{etag} // '') =~ /^"/ });
 }
 
@@ -50,8 +48,7 @@ my %hang = (
 	'read' => sub { $_[0]->hang_after(0, '/cold*') },
 );
 
-sub beside {
-	my ($stage, $make) = @_;
+sub beside ($stage, $make) {
 	my $slow = disk();
 	my $srv = $make->($slow);
 	ok is_hot($srv), 'the hot file is served from memory' or return;
@@ -72,8 +69,7 @@ sub beside {
 	note sprintf 'p99 of the hot file %.2f ms', $hot->{latency_us}{p99} / 1000;
 }
 
-sub far_below {
-	my ($what, $make) = @_;
+sub far_below ($what, $make) {
 	for my $stage (sort keys %hang) {
 		subtest "$what: a hot file does not wait for cold ones in their $stage" => sub { beside($stage, $make) };
 	}

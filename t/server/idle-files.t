@@ -1,6 +1,5 @@
 # Files without requests are closed, so a mount below the document root can be unmounted while the server runs.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

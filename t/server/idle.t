@@ -1,6 +1,5 @@
 # An idle server costs nothing: no timer ticks without need, and after a burst memory and descriptors go back.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Time::HiRes qw(sleep time);
@@ -15,8 +14,7 @@ my ($conns, $names, $room_mib, $rest) = (2000, 20_000, 4, 1.2);
 sub family { my ($pid) = @_; return ($pid, map { split ' ', slurp($_) } glob "/proc/$pid/task/*/children") }
 
 # TSan adds a thread that wakes up ten times a second.  It has the name of the program, and ours have names of their own.
-sub added_by_tsan {
-	my ($task) = @_;
+sub added_by_tsan ($task) {
 	my ($pid, $tid) = $task =~ m{^/proc/(\d+)/task/(\d+)};
 	return 0 if Test::Util::build_dir() !~ /tsan/ || $pid == $tid;
 	my ($program) = readlink("/proc/$pid/exe") =~ m{([^/]{1,15})[^/]*\z};

@@ -1,6 +1,5 @@
 # Limits of a client address, over all workers and connections: requests a second (429) and bytes a second.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Select;
@@ -46,8 +45,7 @@ sub ask {
 }
 
 # One request a second after a burst of 20: how many may have been served.
-sub is_limited {
-	my ($got, $began, $what) = @_;
+sub is_limited ($got, $began, $what) {
 	my $ok = $got->{200} // 0;
 	cmp_ok $ok, '>=', 20, "$what: the burst is served";
 	cmp_ok $ok, '<=', 20 + time - $began + 1, '... and then one a second';
@@ -153,8 +151,7 @@ CONF
 $rated->write('n', 'n' x (24 * $KB));
 
 # Seconds until n connections have a file of 24 kB each.
-sub seconds {
-	my ($n, $from, @field) = @_;
+sub seconds ($n, $from, @field) {
 	my $began = time;
 	my @c = map { $rated->connect(from => $from) } 1 .. $n;
 	$_->send(req('/n', @field)) for @c;

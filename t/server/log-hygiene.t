@@ -1,7 +1,6 @@
 # Text of clients in logs and pages: one line each, without control characters, at a bounded rate.  Text of a configuration
 # in replies: one line.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # A 304 has the fields of the 200 that a cache needs (RFC 9110, 15.4.5), from whichever module or application they come.  A 206
 # has them too.  A 416 has none about freshness.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::App;
@@ -33,8 +32,7 @@ my $file = "/app/head?X-Sendfile:%20" . $srv->path('app.page') . '|Content-Type:
 
 my @needed = qw(cache-control expires vary etag content-location x-all);
 
-sub about {
-	my ($r, @name) = @_;
+sub about ($r, @name) {
 	return { map { $_ => $r->{header}{$_} } grep { defined $r->{header}{$_} } @name };
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # What $PHYSICAL conditions see: "path" always, "existing-path" only of what is there.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Server;
 

@@ -1,6 +1,5 @@
 # server.proxy-protocol: connections of a balancer begin with the address of its client.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Socket qw(inet_aton inet_pton AF_INET6);
@@ -41,8 +40,7 @@ sub ask {
 	return join ' ', $r->{body}, $line =~ /^(\S+)/;
 }
 
-sub ask_body {
-	my ($header) = @_;
+sub ask_body ($header) {
 	my $c = $srv->connect;
 	$c->send($header . req('/who'));
 	return $c->reply->{body};

@@ -1,6 +1,5 @@
 # Parts of a file: the right bytes with the right label, or the whole file; never more than the file.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

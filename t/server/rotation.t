@@ -1,7 +1,6 @@
 # Log rotation of a server that has dropped root: each request has exactly one line over all rotated files, with mv and with
 # create of logrotate.  Root follows no link of another user.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -24,8 +23,7 @@ sub start {
 }
 
 # HUP until the new files are in use.
-sub hup {
-	my ($srv) = @_;
+sub hup ($srv) {
 	my $before = -s $srv->run . '/access.log' // 0;
 	$srv->signal('HUP');
 	return Test::Util::eventually(sub {

@@ -1,6 +1,5 @@
 # The list of running requests on the status page: of all workers, oldest first, bounded, escaped, and only where the page is.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
@@ -35,8 +34,7 @@ my $app  = Waiting->start;
 my $name = 'unix:' . $app->socket;
 my $most = 200;
 
-sub server {
-	my (%arg) = @_;
+sub server (%arg) {
 	my $srv = Test::Server->start(conf => qq{server.max-worker = 3\nserver.max-connections-per-address = 0\n$arg{status}}
 	    . Test::Server::proxy_block('^/app/', $name, 'max-pool-size' => $arg{pool} // 30, 'max-waiters' => 1000));
 	return $srv;
@@ -47,8 +45,7 @@ sub running { my ($srv) = @_; return JSON::PP->new->utf8->decode($srv->fetch('/s
 # Those that the status page itself is not.
 sub rows { return [grep { $_->{url} !~ m{^/status} } @{ $_[0]{rows} }] }
 
-sub ask {
-	my ($srv, $url, $method) = @_;
+sub ask ($srv, $url, $method = undef) {
 	my $c = $srv->connect;
 	$c->send(($method // 'GET') . " $url HTTP/1.1\r\nHost: x\r\n\r\n");
 	return $c;

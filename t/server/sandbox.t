@@ -2,8 +2,7 @@
 # The sandbox of a running program: its threads as the kernel reports them, --user, and unreachable paths.
 # t/unit/io/sandbox_calls.c has each system call, t/unit/io/sandbox.c each kind of path.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Cwd qw(abs_path);
 use FindBin ();

@@ -1,7 +1,6 @@
 # The server keeps a file after it has settled.  A file that is written twice within one tick of the clock of its file system,
 # with a request between, is sent with its last contents.  No strong tag stands for two contents.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,7 +1,6 @@
 # Signals and shortage: TERM stops at once, INT completes, reloading loses no connection, and a server out
 # of descriptors waits instead of spinning.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -19,8 +18,7 @@ sub big {       # a file that does not fit into the buffers between server and c
 }
 
 # Clients in the middle of a download.
-sub downloads {
-	my ($srv, $n) = @_;
+sub downloads ($srv, $n) {
 	my @c = map { $srv->connect(rcvbuf => 65536) } 1 .. $n;
 	$_->send(req('/big', 'Connection: close')) for @c;
 	like $_->take(12), qr/ 200/, 'a download has begun' for @c;

@@ -1,6 +1,5 @@
 # Connections are spread evenly over the workers, whatever the order in which they come and go.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
@@ -31,8 +30,7 @@ $srv->write('a', 'A');
 sub counts { return map { $_->{connections} } @{ JSON::PP::decode_json($srv->fetch('/status?json')->{body})->{workers} } }
 
 # True if all are counted and the busiest worker has at most 1.3 x the mean.
-sub is_even {
-	my ($n, $workers, @count) = @_;
+sub is_even ($n, $workers, @count) {
 	my $all = sum0 @count;
 	return @count == $workers && $all >= $n && max(@count) <= 1.3 * $all / $workers;
 }
@@ -53,8 +51,7 @@ sub ask {
 sub ends { $_->abort for @_; return eventually(sub { sum0(counts()) <= 2 }) }
 
 my $generation = 0;
-sub reload {
-	my ($workers) = @_;
+sub reload ($workers) {
 	my $conf = $srv->run . '/server.conf';
 	my $tag = 'g' . ++$generation;
 	put($conf, slurp($conf) =~ s/server\.tag = "\K\w+/$tag/r =~ s/max-worker = \K\d+/$workers/r);

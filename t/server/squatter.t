@@ -2,8 +2,7 @@
 # Another local user holds locks where a unix socket is made: on its directory, which everybody may open, and on a lock file
 # that it made first, in a directory such as /tmp.  Both programs start at once, and after a crash too.  Without root the other
 # user is this one, and only the lock on the directory is shown.
-use strict;
-use warnings;
+use v5.36;
 use Fcntl qw(:flock O_CREAT O_RDONLY O_RDWR);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
@@ -29,8 +28,7 @@ my @squatters;
 END { local $?; kill 'KILL', @squatters if @squatters }
 
 # A process of the other user that holds these locks until the test ends.
-sub squat {
-	my (@files) = @_;
+sub squat (@files) {
 	pipe my $rd, my $wr or die "pipe: $!";
 	my $pid = fork // die "fork: $!";
 	if ($pid == 0) {

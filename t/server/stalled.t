@@ -1,6 +1,5 @@
 # Clients stop reading: the memory that backends of files keep for them is bounded, and their bytes are right.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -8,8 +7,7 @@ use Test::Server;
 
 my $slow = ($ENV{B} // '') =~ /san/ ? 5 : 1;    # sanitizers
 
-sub stalled {
-	my ($srv) = @_;
+sub stalled ($srv) {
 	my $c = $srv->connect(rcvbuf => 4096);
 	$c->send("GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 	$c->take(12);

@@ -1,6 +1,5 @@
 # Status pages: off by default, complete, in the formats of browsers and monitoring, and their numbers add up.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();

@@ -1,6 +1,5 @@
 # The number of system calls per request, counted by strace.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();

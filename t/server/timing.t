@@ -1,6 +1,5 @@
 # Timing lines: each file sent has one, the scripts of 2007 read them, accel-graph draws them.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
