@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # url.access-deny and url.access-allow: the examples of lighttpd's documentation, and other names of the same file.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,6 +1,5 @@
 # accesslog.format: each part of lighttpd 1.4, what it writes, and what is refused.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use POSIX qw(strftime);

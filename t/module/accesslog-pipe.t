@@ -1,6 +1,5 @@
 # Logs that a command reads: started by the helper process, started again, and ended with the server after the last line.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # alias.url: the examples of lighttpd's documentation, Debian's own lines, and the ways out of the target.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
@@ -56,8 +55,7 @@ answers($srv, map { ["a way out: $_->[0]", @$_] }
 	['/a//..//secret', 404], ['/a/..', 200], ['/cgi-bin/..%00/secret', 400], ['/../../secret', 400], ['/icon../secret', 404]);
 logs $srv, qr/ev=alias\.missing target=\S*later/, 'the missing target was logged';
 
-sub refused {
-	my ($alias) = @_;
+sub refused ($alias) {
 	put("$dir/x.conf", qq{server.document-root = "$dir/www"\nserver.port = 0\nalias.url = ( $alias )\n});
 	my $said = qx{@{[ Test::Util::program('accel-server') ]} -tt -f $dir/x.conf 2>&1};
 	return $? >> 8 ? $said : 'accepted';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # auth.*, method basic: each kind of file and hash, each rule, and what must not let anybody in.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use MIME::Base64 qw(encode_base64);

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # auth.*, method digest (RFC 7616): MD5 and SHA-256, nonces, and answers that are not of this request.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Digest::MD5 qw(md5_hex);
@@ -34,8 +33,7 @@ my %hash = (MD5 => \&md5_hex, 'SHA-256' => \&sha256_hex);
 sub nonce { my ($path, $algorithm) = @_; return $srv->fetch($path)->{head} =~ /algorithm=\Q$algorithm\E, nonce="([^"]+)"/ && $1 }
 
 # The header of a client; %set changes what it says.
-sub header {
-	my ($path, $algorithm, %set) = @_;
+sub header ($path, $algorithm, %set) {
 	my %f = (user => 'joe', realm => 'download archive', nonce => nonce($path, $algorithm), uri => $path, qop => 'auth', nc => '00000001', cnonce => 'abc',
 		password => 'pw', method => 'GET', %set);
 	my $h = $hash{$algorithm};

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # The end of CGI programs: with their client, their time, the server; and how many run at a time.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Http qw(parse req);
@@ -10,8 +9,7 @@ use Test::Server;
 use Test::Util qw(eventually slurp);
 
 # Each program writes its number to a file beside it when it runs.
-sub program {
-	my ($srv, $name, $text) = @_;
+sub program ($srv, $name, $text) {
 	$srv->write("$name.pl", qq{open my \$fh, '>>', 'pid.$name' or die; syswrite \$fh, "\$\$\\n"; close \$fh; \$| = 1;\n$text\n});
 	return;
 }
@@ -19,8 +17,7 @@ sub program {
 sub pids { my ($srv, $name) = @_; my $file = $srv->path("pid.$name"); return -e $file ? split /\n/, slurp($file) : () }
 
 # The number of the nth program of this name, once it runs.
-sub pid_of {
-	my ($srv, $name, $n) = @_;
+sub pid_of ($srv, $name, $n = undef) {
 	return eventually(sub { my @all = pids($srv, $name); return $all[($n // 1) - 1] });
 }
 

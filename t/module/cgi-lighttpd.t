@@ -2,8 +2,7 @@
 # One configuration with cgi.assign on lighttpd and on accel-server: programs get the same variables, and clients the same
 # replies.  Where they differ, the table says why, and the test fails when that is no longer so.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Http qw(parse request_head);

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # The process of a CGI program: its user, descriptors, session and limits; who may have one started; reloads.
 
-use strict;
-use warnings;
+use v5.36;
 use Socket qw(AF_UNIX SOCK_STREAM);
 use Test::More;
 

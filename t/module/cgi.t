@@ -2,24 +2,21 @@
 # cgi.assign: programs that the helper process runs (CGI/1.1, RFC 3875): what they get, what their replies become, and that
 # their source never leaves.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Http qw(parse req request_head);
 use Test::Server;
 use Test::Util qw(slurp);
 
-sub script {
-	my ($srv, $name, $text, $mode) = @_;
+sub script ($srv, $name, $text, $mode = undef) {
 	$srv->write($name, $text);
 	chmod $mode // 0755, $srv->path($name) or die "$name: $!";
 	return;
 }
 
 # A program in sh that sends these bytes.
-sub says {
-	my ($srv, $name, $reply) = @_;
+sub says ($srv, $name, $reply) {
 	my $quoted = join '', map { sprintf '\\%03o', ord } split //, $reply;
 	script($srv, $name, "#!/bin/sh\nprintf '$quoted'\n");
 	return;
@@ -185,8 +182,7 @@ like $srv->fetch('/src.cgi')->{body}, qr/\Aran\z/, 'but it runs';
 # ---------------------------------------------------------------- mistakes
 
 my $program = Test::Util::program('accel-server');
-sub start_says {
-	my ($lines) = @_;
+sub start_says ($lines) {
 	my $file = $srv->run . '/x.conf';
 	open my $fh, '>', $file or die;
 	print $fh qq{server.document-root = "$dir"\nserver.port = 1\n$lines\n};

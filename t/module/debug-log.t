@@ -1,6 +1,5 @@
 # debug.log-*: each setting writes its lines, and only where it is on; values that let others in are not written.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Replies of applications, compressed: which ones, their heads, pieces that come late, ends that come early.
 
-use strict;
-use warnings;
+use v5.36;
 use Compress::Raw::Zlib ();
 use Test::More;
 
@@ -40,8 +39,7 @@ sub answer {
 	return $r;
 }
 
-sub page {
-	my ($body, @lines) = @_;
+sub page ($body, @lines) {
 	return join "\r\n", 'HTTP/1.1 200 OK', 'Content-Type: text/html', 'Content-Length: ' . length $body, @lines, '', $body;
 }
 
@@ -106,8 +104,7 @@ subtest 'HTTP/1.0' => sub {
 };
 
 # All bytes that have come so far, decoded, when there are n of them.
-sub so_far {
-	my ($c, $raw, $n) = @_;
+sub so_far ($c, $raw, $n) {
 	my $out = '';
 	eventually(sub {
 		sysread $c->sock, $$raw, 65536, length $$raw if $c->_wait(0, time + 1);

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # deflate.* for files: each coding, who gets which, tags and conditions, what is never compressed, the cache on disk.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 
 use Test::Coding qw(plain);

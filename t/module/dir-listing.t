@@ -1,6 +1,5 @@
 # dir-listing.*: pages of directories: what each setting does, order, bounds, and names that try to be something else.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Test::More;

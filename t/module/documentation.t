@@ -1,7 +1,6 @@
 # The examples of lighttpd's own documentation pages: each configuration loads as it is written there (with other paths), and each request
 # gets what the page promises.  The pages are those of the Debian package lighttpd-doc.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Uncompress::Gunzip ();
@@ -147,8 +146,7 @@ page('userdir', 'without /etc/passwd' => { conf => 'userdir.path = "htdocs" user
 my $behind = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n});
 $behind->write($_, 'behind') for 'x.jsp';
 
-sub run_row {
-	my ($row) = @_;
+sub run_row ($row) {
 	my $conf = qq{server.document-root = "\@DIR\@"\nmimetype.assign = ( ".txt" => "text/plain", ".css" => "text/css", ".html" => "text/html" )\n};
 	$conf .= qq{fastcgi.server = ( ".php" => (( "socket" => "\@RUN\@/php.socket", "bin-path" => "/usr/bin/php-cgi", "max-procs" => 1, "bin-environment" => ( "PHP_FCGI_CHILDREN" => "1" ) )) )\n} if $row->{php};
 		$conf .= $row->{conf} =~ s/\@APP\@/$app_port/gr =~ s/\@HTTP\@/$behind->port/ger . "\n";

@@ -1,6 +1,5 @@
 # server.error-handler, -404 and server.error-intercept: who answers, with which status, and what an application gets.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
@@ -77,8 +76,7 @@ index-file.names = ( "index.html" )
 }
 CONF
 
-sub ask {
-	my ($request, $host) = @_;
+sub ask ($request, $host) {
 	my ($method, $target, $body) = split / /, $request;
 	my $head = "$method $target HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n" . (defined $body ? 'Content-Length: ' . length($body) . "\r\n" : '');
 	my $r = Test::Http::parse($srv->request("$head\r\n" . ($body // '')));

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # evhost.path-pattern: the examples of lighttpd's documentation, Debian's file, each placeholder, and hosts that are not names.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
@@ -71,8 +70,7 @@ for my $host (@odd, '../', '...', 'www.example.org/..') {
 symlink '../../../secret', "$dir/srv/www.example.org/htdocs/out" or die $!;
 answers($srv, [ 'a link out of the host', [ '/out', Host => 'www.example.org' ], 403 ]);
 
-sub refused {
-	my ($pattern) = @_;
+sub refused ($pattern) {
 	put("$dir/x.conf", qq{server.document-root = "$dir/fixed"\nserver.port = 0\nevhost.path-pattern = "$pattern"\n});
 	my $said = qx{@{[ Test::Util::program('accel-server') ]} -tt -f $dir/x.conf 2>&1};
 	return $? >> 8 ? $said : 'accepted';

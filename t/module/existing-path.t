@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Modules that a block of existing files sets: $PHYSICAL["existing-path"] is known late, but its rules count.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use MIME::Base64;

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # expire.url and expire.mimetypes: the examples of lighttpd's documentation, with what they promise.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::App;

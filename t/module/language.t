@@ -1,6 +1,5 @@
 # $HTTP["language"] and $REQUEST_HEADER["name"]: each operator, captures, nested blocks and else.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

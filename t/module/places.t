@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # What applications get of a request whose files an alias, a virtual host or a user has: names of files, and the files they
 # name in turn.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);

@@ -2,8 +2,7 @@
 # connection.kbytes-per-second and server.kbytes-per-second: no reply is faster, keep-alive does not help, clients share
 # fairly, and a condition limits its own requests only.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Time::HiRes qw(time);
 

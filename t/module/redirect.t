@@ -1,6 +1,5 @@
 # url.redirect: each form of a replacement, as configuration, request and Location.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -63,8 +62,7 @@ CONF
 $srv->write('index.html', "index\n");
 $srv->write('stop',       "file\n");
 
-sub location {
-	my ($target, $host) = @_;
+sub location ($target, $host = undef) {
 	my $r = Test::Http::parse($srv->request("GET $target HTTP/1.1\r\nHost: @{[ $host // 'h.example:81' ]}\r\nConnection: close\r\n\r\n"));
 	return join ' ', $r->{status}, $r->{header}{location} // ();
 }
@@ -144,8 +142,7 @@ subtest 'what takes too long is not a mismatch' => sub {
 	ok $slow->wait_log(qr/ev=match\.failed .*in=url\.redirect/), '... and logged';
 };
 
-sub check {
-	my ($text) = @_;
+sub check ($text) {
 	open my $fh, '>', $srv->run . '/check.conf' or die $!;
 	print $fh qq{server.document-root = "@{[ $srv->dir ]}"\n$text\n};
 	close $fh or die $!;

@@ -2,8 +2,7 @@
 # Each request of a client that stays has its answer, and afterwards the server has the descriptors and processes it had.
 # STRESS_SECONDS: for how long.
 
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
@@ -26,8 +25,7 @@ my $growth    = $sanitizer ? 200 : 30;  # MiB: caches of files, threads, sanitiz
 my $dir = File::Temp->newdir('accel-reload-XXXXXX', TMPDIR => 1);
 chmod 0755, $dir;
 mkdir "$dir/cache", 0700;
-sub file {
-	my ($name, $bytes, $mode) = @_;
+sub file ($name, $bytes, $mode = undef) {
 	make_path("$dir/$name" =~ s{/[^/]*\z}{}r);
 	put("$dir/$name", $bytes);
 	chmod $mode // 0644, "$dir/$name";
@@ -126,8 +124,7 @@ sub leave {
 	close $s;
 }
 
-sub client {
-	my ($srv, $seed) = @_;
+sub client ($srv, $seed) {
 	my ($asked, @wrong) = (0);
 	srand $seed;
 	while (!-e "$dir/stop" && @wrong < 5) {
@@ -155,8 +152,7 @@ sub processes {
 	return map { [$_, $parent{$_}[1]] } grep { $parent{$_} } @all;
 }
 
-sub has {
-	my ($srv) = @_;
+sub has ($srv) {
 	my @p = processes($srv->pid);
 	my $fds = 0;
 	$fds += () = glob "/proc/$_/fd/*" for grep { defined } $srv->pid, map { $srv->process("accel-$_") } qw(guardian helper);

@@ -1,6 +1,5 @@
 # url.rewrite-*: what an application or a file gets, for each setting, and the rules of known applications.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # secdownload.*: signed links, each algorithm; wrong ones 403, old ones 410.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Digest::MD5 qw(md5_hex);

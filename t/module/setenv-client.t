@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # What setenv gives an application is never the client's: no Connection field removes it, it does not count as a claim of a client, and no
 # field of the client stands in its place.  Over each protocol, and for CGI.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::App;
@@ -26,8 +25,7 @@ $srv->write('cgi/app/env.cgi', "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\
 chmod 0755, $srv->path('cgi/app/env.cgi') or die "env.cgi: $!";
 
 # All values of each variable that the application sees.
-sub env_of {
-	my ($kind, @lines) = @_;
+sub env_of ($kind, @lines) {
 	my $r = parse($srv->request(req($kind eq 'cgi' ? '/cgi/app/env.cgi' : "/$kind/app/env", 'Connection: close', @lines)));
 	is $r->{status}, 200, "$kind answers";
 	my %env;

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # setenv.*: the examples of lighttpd's documentation, and what a setting must not do.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::App;

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # simple-vhost: the example of lighttpd's documentation, Debian's file, and hosts that are not names.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);

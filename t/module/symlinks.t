@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # server.follow-symlink: which links are followed, and what the log says of the others; with each way to open files.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);

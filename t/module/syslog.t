@@ -1,6 +1,5 @@
 # Logs in the system's log: one datagram for each line, with facility and severity, and no request waits for the daemon.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Select;

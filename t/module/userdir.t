@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # userdir: the examples of lighttpd's documentation, Debian's file with homes of /etc/passwd, and users who are not names.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
