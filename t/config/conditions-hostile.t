@@ -1,6 +1,5 @@
 # Conditions hold for what a request means, however it is spelled, and a client cannot switch them off.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,6 +1,5 @@
 # Files of 2007 work as they are: configurations load and serve, lines of logs become charts.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
@@ -63,8 +62,7 @@ push @file, grep { -f } glob "$FindBin::Bin/../../../shared/reference/formats/*.
 
 # ---------------------------------------------------------------- configurations
 
-sub said {
-	my (@command) = @_;
+sub said (@command) {
 	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', @command or die "sh: $!";
 	local $/;
 	my $text = <$fh> // '';
@@ -74,8 +72,7 @@ sub said {
 
 my $nr = 0;
 
-sub loads {
-	my ($file, $name) = @_;
+sub loads ($file, $name) {
 	my $main = "$dir/main" . ++$nr . '.conf';
 	put($main, qq{include "$file"\nserver.document-root := "$www"\nserver.errorlog := "$dir/error.log"\n});
 	# One name of 2007 is different now; the old one works, and a message says so.

@@ -1,6 +1,5 @@
 # A setting that protects and is not built in stops the start, -t and a reload, so no protected file goes out.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Where each setting of proxy-core may stand: all rows of directives.def, in every kind of block.
 
-use strict;
-use warnings;
+use v5.36;
 use File::Temp ();
 use FindBin ();
 use Test::More;
@@ -24,8 +23,7 @@ my %value = (
 	'proxy-core.x-sendfile-tempdir' => '( "/tmp" )',
 	'proxy-core.spawn' => '( "unix:/x" => ( "command" => "/bin/true" ) )',
 );
-sub value {
-	my ($row) = @_;
+sub value ($row) {
 	my ($word) = split / /, $row->{min};
 	return $value{ $row->{name} } // {
 		BOOL => '"enable"', UINT => $row->{min} || 1, STR => '"' . ($word // ($row->{default} || '/x')) . '"', LIST => '( "' . ($word // 'x') . '" )', MAPS => '( "X" => ( "a" => "b" ) )',
@@ -33,8 +31,7 @@ sub value {
 }
 
 # The message of the check of this configuration, with LINE for the line of the setting.
-sub check {
-	my ($row, $conf) = @_;
+sub check ($row, $conf) {
 	my $set = "$row->{name} = " . value($row);
 	my $protocol = $row->{name} =~ /core.protocol$/ ? '' : $row->{name} =~ /secret/ ? 'ajp13' : 'fastcgi';
 	my $text = qq{server.document-root = "/tmp"\n} . ($protocol && qq{proxy-core.protocol = "$protocol"\n}) . $conf =~ s/SET/$set/r;

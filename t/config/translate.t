@@ -1,6 +1,5 @@
 # fastcgi.server, scgi.server, proxy.server and ajp13.server become blocks of proxy-core.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
@@ -9,8 +8,7 @@ use Test::Util qw(program put);
 
 my $dir = File::Temp->newdir('accel-translate-XXXXXX', TMPDIR => 1);
 
-sub run {
-	my ($text, @option) = @_;
+sub run ($text, @option) {
 	put("$dir/x.conf", qq{server.document-root = "$dir"\nserver.port = 8080\n$text\n});
 	my $said = qx{@{[ program('accel-server') ]} @option -f $dir/x.conf 2>&1};
 	return ($? >> 8, $said =~ s/\Q$dir\E/DIR/gr);
