@@ -1,6 +1,5 @@
 # accel-warm as examples/systemd/ starts it: the command of the service works, and the line for cron leaves a run that goes on alone.
-use strict;
-use warnings;
+use v5.36;
 use Cwd ();
 use Fcntl qw(:flock);
 use FindBin ();
