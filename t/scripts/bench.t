@@ -1,6 +1,5 @@
 # The benchmarks run, their slow disk is cold for each name, and their conclusions follow from their figures.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
@@ -71,8 +70,7 @@ subtest 'each name is cold' => sub {
 };
 
 # scripts/bench for this long with these arguments: what it printed and its JSON.
-sub bench_for {
-	my ($seconds, @args) = @_;
+sub bench_for ($seconds, @args) {
 	my $json = File::Temp->new;
 	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', $^X, $script, '--rounds', 1, '--seconds', $seconds, '--json', "$json",
 	    @args or die "bench: $!";

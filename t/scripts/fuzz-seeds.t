@@ -1,6 +1,5 @@
 # Every fuzz target takes its seeds, the committed corpus and some changes of both.  The corpus holds the inputs of bugs that were fixed.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

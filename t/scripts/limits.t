@@ -1,7 +1,6 @@
 # doc/LIMITS.md is true: directives, constants, counters and tests of its tables exist, and each test names its limit.  Limits
 # that no other test reaches follow.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

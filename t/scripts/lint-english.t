@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # scripts/lint english: words that are wrong everywhere, and those that are wrong in some places only.
-use strict;
-use warnings;
+use v5.36;
 use File::Copy qw(copy);
 use File::Temp;
 use Test::More;

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # scripts/lint musts: each must() has a row with a reason in doc/MUST.md, and each row a must().
-use strict;
-use warnings;
+use v5.36;
 use File::Copy qw(copy);
 use File::Temp;
 use Test::More;
@@ -30,8 +29,7 @@ second(void)
 }
 C
 
-sub findings {
-	my (@row) = @_;
+sub findings (@row) {
 	spew("$dir/doc/MUST.md", join '', "| file | function | must | why |\n| --- | --- | --- | --- |\n", map { "$_\n" } @row);
 	return [ split /\n/, qx{sh $dir/scripts/lint musts 2>/dev/null} ];
 }

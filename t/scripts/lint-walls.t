@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # scripts/lint walls: a room of server/ calls only those that server/walls.def allows, and no figure exceeds its limit.
-use strict;
-use warnings;
+use v5.36;
 use File::Temp;
 use Test::More;
 
