@@ -1,6 +1,5 @@
 # Apache 2.4 as examples/apache sets it up: mod_authnz_fcgi, and mod_xsendfile behind mod_proxy_fcgi.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Fcgi qw(put);
 use Test::Site;

@@ -1,6 +1,5 @@
 # Caddy 2 as examples/caddy sets it up: asked before file_server, in both modes.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks;

@@ -1,7 +1,6 @@
 # Files on a file system that asks at each open, as the READMEs of nginx and lighttpd say: an accel-server opens them.  While its opens
 # hang, the web server serves its own files.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use Test::More;
 use Test::Fcgi qw(eventually put slurp);
@@ -20,8 +19,7 @@ mkdir "$tree/www/far";
 put("$tree/disk/$_", "far $_\n") for qw(one two);
 
 # The fenced block of that language in the section.
-sub lines_of {
-	my ($kind, $language) = @_;
+sub lines_of ($kind, $language) {
 	my ($section) = slurp("$examples/$kind/README.md") =~ /^## File systems that ask at open\n(.*?)^## /ms or die "$kind: no section\n";
 	my ($block) = $section =~ /^```$language\n(.*?)^```/ms or die "$kind: no $language\n";
 	return $block;

@@ -1,6 +1,5 @@
 # The recipes of doc/server.md for what accel-server is not: TLS and HTTP/2 in front of it, WebDAV behind it.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Test::App;
@@ -66,8 +65,7 @@ sub curl {
 	return ($1, $said);
 }
 
-sub check {
-	my ($site, $srv, @versions) = @_;
+sub check ($site, $srv, @versions) {
 	for my $version (@versions) {
 		my ($is, $body) = curl($site, '/page.txt', "--http$version");
 		is "$is " . length $body, "200 $version 100000", "a file by HTTP/$version";

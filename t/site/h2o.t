@@ -1,6 +1,5 @@
 # h2o as examples/h2o sets it up: X-Reproxy-URL.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks;

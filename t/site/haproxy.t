@@ -1,6 +1,5 @@
 # HAProxy as examples/haproxy sets it up, in front of two nginx that each have an accelerator.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks;

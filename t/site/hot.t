@@ -1,6 +1,5 @@
 # The recipes for hot files: the server asks fcgi-stat-accel about a name once a second, and never serves one that is cold.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Fcgi qw(put eventually);
 use Test::Site;
@@ -37,15 +36,13 @@ sub start {
 }
 
 # Answers of the accelerator to this many requests for this file.
-sub asked_for {
-	my ($site, $n, $target) = @_;
+sub asked_for ($site, $n, $target) {
 	my $asked = $site->asked;
 	$site->get($target)->{status} == 200 or die "$target\n" for 1 .. $n;
 	return $site->asked - $asked;
 }
 
-sub serves_as_before {
-	my ($r) = @_;
+sub serves_as_before ($r) {
 	my $site = start($r);
 	Test::Site::Checks::check_files($site);
 	Test::Site::Checks::check_absent($site, %{ $r->{absent} });
@@ -63,8 +60,7 @@ sub serves_as_before {
 }
 
 # Without a recipe twenty requests are twenty questions.  On a slow machine they take some seconds.
-sub asks_once_a_second {
-	my ($r) = @_;
+sub asks_once_a_second ($r) {
 	my $site = start($r);
 	my $once = 0;
 	ok eventually(sub { return asked_for($site, 20, '/one.txt') <= 10 }, 20), 'twenty requests are fewer questions';
@@ -76,8 +72,7 @@ sub asks_once_a_second {
 	is $site->asked - $asked, 3, 'so is each range';
 }
 
-sub serves_without_accelerator {
-	my ($r) = @_;
+sub serves_without_accelerator ($r) {
 	my $site = start($r);
 	is $site->get('/one.txt')->{status}, 200, 'with the accelerator';
 	$site->stop_accel;
@@ -87,8 +82,7 @@ sub serves_without_accelerator {
 }
 
 # More names than it remembers: each is served, and what has no room is asked about again.
-sub dictionary_is_full {
-	my ($r) = @_;
+sub dictionary_is_full ($r) {
 	put("$tree/www/bare/$_.txt", $_) for 1 .. 300;
 	my $site = start($r, $r->{full}->());
 	my @wrong = grep { $site->get("/bare/$_.txt")->{body} ne $_ } (1 .. 300) x 2;
@@ -98,8 +92,7 @@ sub dictionary_is_full {
 	unlink map { "$tree/www/bare/$_.txt" } 1 .. 300;
 }
 
-sub asks_whatever_the_client_says {
-	my ($r) = @_;
+sub asks_whatever_the_client_says ($r) {
 	my $site = start($r);
 	my $asked = $site->asked;
 	$site->get("/names/$_.txt", 'X-Ask' => '0') for 'A', 'a%20space';
@@ -107,8 +100,7 @@ sub asks_whatever_the_client_says {
 }
 
 # An answer about a HEAD request says nothing about the bytes, and the next client wants them.  lua.conf asks as for GET.
-sub head_makes_nothing_warm {
-	my ($r) = @_;
+sub head_makes_nothing_warm ($r) {
 	my $site = start($r);
 	my $asked = $site->asked;
 	is $site->head('/names/A.txt')->{status}, 200, 'HEAD';
@@ -118,8 +110,7 @@ sub head_makes_nothing_warm {
 	isnt $first->{bytes}, 0, '... and HEAD is asked about as GET' if $r->{file} eq 'lua.conf';
 }
 
-sub forgets_when_told {
-	my ($r) = @_;
+sub forgets_when_told ($r) {
 	my $site = start($r, text => example($r) =~ s/--mode=auth/--mode=auth --remember=999/r);
 	is asked_for($site, 10, '/one.txt'), 10, 'answers that hold for less than a second are not kept';
 }

@@ -1,6 +1,5 @@
 # lighttpd 1.4 as examples/lighttpd sets it up: authorizer, X-Sendfile by unix socket and TCP (t/site/paste-lighttpd.t has the lines of its README).
-use strict;
-use warnings;
+use v5.36;
 use Test::Fcgi qw(eventually);
 use Test::More;
 use Test::Site;

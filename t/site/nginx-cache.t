@@ -1,6 +1,5 @@
 # nginx's own cache as examples/nginx/cache.conf sets it up: the accelerator makes the file warm that nginx opens.
-use strict;
-use warnings;
+use v5.36;
 use File::Find ();
 use Test::App;
 use Test::More;
@@ -29,16 +28,14 @@ sub start {
 }
 
 # The names of all files in a cache.
-sub files {
-	my ($site, $cache) = @_;
+sub files ($site, $cache) {
 	my @found;
 	File::Find::find({ no_chdir => 1, wanted => sub { push @found, $File::Find::name if -f } }, "$site->{dir}/$cache");
 	return sort @found;
 }
 
 # [path, bytes] of each look-up since the last call; 0 bytes where nothing was found.
-sub looked_up {
-	my ($site) = @_;
+sub looked_up ($site) {
 	my @lines;
 	eventually(sub { @lines = $site->timing; @lines >= $site->asked }, 20);
 	splice @lines, 0, $site->{told} // 0;

@@ -1,6 +1,5 @@
 # nginx as examples/nginx sets it up: auth_request, X-Accel-Redirect, and the lines of its README (t/site/paste-nginx.t has more).
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks;

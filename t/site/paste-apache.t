@@ -1,6 +1,5 @@
 # The Apache lines of examples/apache, pasted: the right name is made warm, and what becomes of requests while the accelerator is down.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks ();

@@ -1,7 +1,6 @@
 # The lighttpd lines of the README, pasted: the right name is made warm wherever they stand, and what becomes of requests while the accelerator
 # is down.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks ();
@@ -20,8 +19,7 @@ for (qw(one.txt dir/index.html other/two.txt other/three.txt host/four.txt site/
 }
 
 # lighttpd with these lines in a configuration that has all that can change a name.
-sub site {
-	my ($pasted, %arg) = @_;
+sub site ($pasted, %arg) {
 	my $before = $arg{before} // '';
 	my $more = '--status-path=/accel-status --timing=json --index=index.html';
 	return Test::Site->start('lighttpd', 'the lines of the README', root => "$dir/www", own_accel => "$socket-0", %arg, text => <<"CONF");
@@ -57,8 +55,7 @@ sub is_right_everywhere {
 }
 
 # Its only child is the accelerator.
-sub pid_of_accel {
-	my ($site) = @_;
+sub pid_of_accel ($site) {
 	my $pid = $site->pid;
 	return +(split ' ', slurp("/proc/$pid/task/$pid/children"))[0];
 }

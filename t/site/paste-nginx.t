@@ -1,6 +1,5 @@
 # The nginx lines of the README, pasted: the right name is made warm wherever they stand, and nothing is lost while the accelerator is down.
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Site;
 use Test::Site::Checks ();
@@ -18,15 +17,13 @@ mkdir "$dir/$_" for qw(www www/a www/a/b www/b www/other www/other/a);
 my $n = 0;
 
 # Each file has its own length, so that a neighbour's is seen.
-sub file {
-	my ($name) = @_;
+sub file ($name) {
 	put("$dir/www/$name", "I am $name" . '.' x ++$n);
 	return $name;
 }
 
 # Server blocks by name; a request chooses one by its host.
-sub site {
-	my (%server) = @_;
+sub site (%server) {
 	my $accel = delete $server{command} // $command;
 	my $servers = join '', map { "\tserver { listen 8080; server_name $_;\n$server{$_}\n\t}\n" } sort keys %server;
 	return Test::Site->start('nginx', 'the lines of the README', root => "$dir/www", text => Test::Site->shortest('nginx', $accel, $servers));

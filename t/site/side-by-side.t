@@ -2,8 +2,7 @@
 # One configuration of lighttpd 1.4, unchanged, on lighttpd and on accel-server: the same requests, and the same answers.  Where the
 # answers differ, %differs says why, and the test fails when that is no longer so.
 
-use strict;
-use warnings;
+use v5.36;
 use File::Path qw(make_path);
 use File::Temp ();
 use FindBin ();
@@ -240,8 +239,7 @@ sub essence {
 }
 
 # A listing is compared by its links, an error page by being one.
-sub simplify {
-	my ($e) = @_;
+sub simplify ($e) {
 	my $type = $e->{'content-type'} // '';
 	if ($e->{body} =~ /<title>Index of/ || ($e->{status} == 200 && $type =~ /html/ && $e->{body} =~ m{href="\.\./"|Parent Directory|<h1>.*pub}i)) {
 		my %seen;
@@ -278,8 +276,7 @@ my @differs = (
 	[qr/^host 'x{300}/, $all, 'a name of DNS has at most 255 bytes: a longer Host is malformed', sub { 1 }],
 );
 
-sub known {
-	my ($name, $field, @values) = @_;
+sub known ($name, $field, @values) {
 	for my $d (@differs) {
 		my ($what, $fields, $why, $so) = @$d;
 		next unless ref $what ? $name =~ $what : $name eq $what;
@@ -292,8 +289,7 @@ sub known {
 }
 
 # An application that shows its variables: each is a field.
-sub variables {
-	my ($e) = @_;
+sub variables ($e) {
 	return unless ($e->{body} // '') =~ /^REQUEST_METHOD=/;
 	for (split /\n/, $e->{body}) { $e->{"env $1"} = $2 if /^([A-Z_]+)=(.*)/ }
 	$e->{body} =~ s/^[A-Z_]+=.*\n//mg;
@@ -307,8 +303,7 @@ sub only {
 	return map { my $other = $has[1 - $_]; join "\n", grep { !$other->{$_} } @{ $line[$_] } } 0, 1;
 }
 
-sub readable {
-	my ($text) = @_;
+sub readable ($text) {
 	$text =~ s/\n/|/g;
 	$text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ge;
 	return length $text > 300 ? substr($text, 0, 300) . '...' : $text;
