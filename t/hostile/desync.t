@@ -7,8 +7,7 @@
 # There are two good outcomes.  Refused: one error, then the end, and the application records nothing.  Accepted: the
 # application records the attack with its whole body, then the marker, and the client gets these two replies.  The server may
 # choose only where RFC 9112 leaves it a choice.
-use strict;
-use warnings;
+use v5.36;
 use Digest::MD5 qw(md5_hex);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
@@ -180,8 +179,7 @@ sub heads {
 my ($count, %over, %expected, %failed, %kinds) = (0);
 
 # Replies in these bytes: [status, body], or undef if they do not end where the bytes end.
-sub replies {
-	my ($in, $head) = @_;
+sub replies ($in, $head) {
 	my @all;
 	while (length $in) {
 		$in =~ s{\AHTTP/1\.1 ([0-9]{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n}{} or return undef;

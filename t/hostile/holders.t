@@ -1,7 +1,6 @@
 # One address takes every place with downloads that it does not read, on a site that no four addresses visit.  The only other client is
 # served, and clients that read are not cut.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

@@ -1,7 +1,6 @@
 # Features meet at random: configurations, requests, applications and clients that no test of one feature brings together (Test::Meet).
 # A seed that fails is replayed by t/tools/meet --seed N; make bench-meet runs new ones.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Digest::MD5 qw(md5_hex);
@@ -15,8 +14,7 @@ use Test::Util qw(sanitized);
 my $dir = File::Temp->newdir('accel-meet-XXXXXX', TMPDIR => 1);
 make_path("$dir/www/cold");
 
-sub model {
-	my ($group) = @_;
+sub model ($group) {
 	unlink glob "$dir/www/cold/*";
 	my $conf = Test::Meet::Conf->new(Test::Meet::Dice->new($group), "$dir");
 	return Test::Meet::Model->new($conf, "$dir");

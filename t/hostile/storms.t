@@ -1,6 +1,5 @@
 # Storms of look-ups, absent names and ranges come from one address and from many.  Hot and cold files of a victim are served.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;

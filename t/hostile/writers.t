@@ -1,6 +1,5 @@
 # Clients send slowly, stop, or send bytes that are not HTTP.  A victim in the same /24 is served as when it is alone.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
