@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel notices by itself when its web server's questions accelerate nothing: one line in the log, and on the status page.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use IO::Socket::INET;
 use JSON::PP ();
@@ -20,8 +19,7 @@ system 'sync', glob "$dir/www/?";    # the kernel drops only what is on the disk
 my $app;
 
 # A window is 50 ms, so always-warm takes three seconds.
-sub up {
-	my (@options) = @_;
+sub up (@options) {
 	$app = Test::Fcgi->start('--status-path=/st', '--advice=50', '--mode=auth', "--root=$dir/www", @options);
 }
 
@@ -31,8 +29,7 @@ sub page { my ($query) = @_; return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_NA
 sub advices { return map { $_->{id} } @{ JSON::PP::decode_json(page('json'))->{advice} } }
 
 # Questions on one kept connection, each with the next path of $next, until $enough says so.
-sub ask_until {
-	my ($next, $enough) = @_;
+sub ask_until ($next, $enough) {
 	my $c = $app->connect;
 	my $n = 0;
 	return eventually(sub {
@@ -164,8 +161,7 @@ LINES
 }
 
 # What the accelerator of the site says until it has an advice.
-sub site_says {
-	my ($site) = @_;
+sub site_says ($site) {
 	my $said;
 	my @requests = map { "GET /$_ HTTP/1.1\r\nHost: a\r\n" } 'a' .. 'z';
 	my $all = join("\r\n", @requests, @requests) . "Connection: close\r\n\r\n";
@@ -179,8 +175,7 @@ sub site_says {
 	return join "\n", grep { /ev=advice/ } split /\n/, $said;
 }
 
-sub question {
-	my ($name) = @_;
+sub question ($name) {
 	return <<"CONF";
 location = $name { internal;
 	fastcgi_pass unix:/run/stat-accel.sock;

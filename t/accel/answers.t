@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel as a web server sees it: which answer for which file, and what sets the number of threads.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use IO::Socket::INET;
 use POSIX ();
@@ -252,8 +251,7 @@ subtest 'it listens on a descriptor or on --listen' => sub {
 };
 
 # The port that the kernel chose: the listening (0A) sockets in /proc, searched by the number of the socket.
-sub port_of {
-	my ($pid) = @_;
+sub port_of ($pid) {
 	my %mine = map { (readlink // '') =~ /^socket:\[(\d+)\]/ ? ($1 => 1) : () } glob "/proc/$pid/fd/*";
 	open my $h, '<', '/proc/net/tcp' or return;
 	for (<$h>) {

@@ -2,8 +2,7 @@
 # Web servers ask for cold files and do not wait: they abort, leave, half close, ask for the next before the
 # first is answered, send bodies in between.  Answers that do come are right, in order, and each comes once.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Fcgi qw(record begin params request put temp_tree eventually program T_ABORT T_END T_STDIN T_STDOUT);
 use Accel::Slowfs;
@@ -34,8 +33,7 @@ sub path {
 }
 
 # Asks; what is expected goes to the end of its list.
-sub ask {
-	my ($c, %arg) = @_;
+sub ask ($c, %arg) {
 	my $path = path();
 	my $id = ++$c->{ids} % 65535 + 1;
 	my $bytes = request($id, 1, SCRIPT_FILENAME => $path, HTTP_COOKIE => 'c' x int rand 300);
@@ -48,8 +46,7 @@ sub ask {
 }
 
 # Takes one answer, and checks that it is the one that is due.
-sub take {
-	my ($c) = @_;
+sub take ($c) {
 	my $due = shift @{ $c->{due} } or return 1;
 	my $r = $c->reply;
 	if ($r && $due->{aborted} && $r->{bytes} eq '') {

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel before a slow disk: cold files wait together, delay no other request, and are warm afterwards.
 
-use strict;
-use warnings;
+use v5.36;
 use POSIX ();
 use Test::More;
 use Test::Fcgi qw(put temp_tree request record eventually finish T_ABORT T_END);
@@ -16,8 +15,7 @@ put("$tree/cold$_", 'x' x 300_000) for 1 .. 16;
 my $hot = put("$tree/hot", 'x');
 
 # Sends one request for each path, each on a connection of its own.
-sub ask_all {
-	my ($app, @paths) = @_;
+sub ask_all ($app, @paths) {
 	return map { my $c = $app->connect; $c->send(request(1, 0, SCRIPT_FILENAME => $_)); $c } @paths;
 }
 

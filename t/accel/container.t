@@ -1,7 +1,6 @@
 # Both programs as in a container: a user that has no name, a root file system and /tmp that nobody can write to, no capability,
 # system calls that a filter refuses; and a socket on a volume, for a web server that is another user.
-use strict;
-use warnings;
+use v5.36;
 use File::Copy ();
 use FindBin ();
 use IO::Socket::INET ();
@@ -37,8 +36,7 @@ if [ -d /dev/shm ]; then mount -t tmpfs -o ro none /dev/shm; fi
 for at in / /tmp /dev/shm; do if touch "$at/x" 2>/dev/null; then echo "$at can be written" >&2; exit 99; fi; done
 exec "$@"
 EOT
-sub inside {
-	my (@refused) = @_;
+sub inside (@refused) {
 	return ['unshare', '-m', '--propagation', 'private', 'sh', '-ec', $script, 'sh', "$dir/run", 'setpriv', "--reuid=$uid", "--regid=$gid", '--clear-groups',
 		'--bounding-set=-all', '--inh-caps=-all', "$dir/bin/refuse", @refused, '--'];
 }
@@ -69,8 +67,7 @@ subtest 'examples/container' => sub {
 };
 
 # fcgi-stat-accel in a container whose filter refuses these calls.
-sub start {
-	my ($how, @refused) = @_;
+sub start ($how, @refused) {
 	return Test::Fcgi->start({ own => 1, socket => "$dir/run/socket", under => inside(@refused), program => "$dir/bin/fcgi-stat-accel", %$how },
 		'--listen=unix:@SOCKET@', "--root=$dir/www", '--threads=4');
 }
@@ -105,8 +102,7 @@ for my $error (qw(ENOSYS EPERM)) {
 }
 
 # accel-server, until $code->(port, pid) has returned; its exit status, and what it logged.
-sub serve {
-	my ($code, @refused) = @_;
+sub serve ($code, @refused) {
 	my $port = free_port();
 	put("$dir/server.conf", qq{server.document-root = "$dir/www"\nserver.bind = "127.0.0.1"\nserver.port = $port\n});
 	put("$dir/log", '');
@@ -122,8 +118,7 @@ sub serve {
 	return ($?, slurp("$dir/log"));
 }
 
-sub status_of {
-	my ($port) = @_;
+sub status_of ($port) {
 	my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") or return 0;
 	syswrite $sock, Test::Http::request_head('GET', '/file');
 	my $bytes = '';

@@ -2,8 +2,7 @@
 # A mount hangs.  Requests of its files get 503 at the deadline, all others are served as before, a bounded number of threads
 # hangs.  When the mount is back, its files are served.
 
-use strict;
-use warnings;
+use v5.36;
 use IO::Select;
 use Test::More;
 use Time::HiRes qw(time);
@@ -23,8 +22,7 @@ my $hot = put("$tree/hot", 'x');
 
 my ($sick, $well, $app);
 
-sub up {
-	my (@options) = @_;
+sub up (@options) {
 	$sick = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
 	$well = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
 	$app = Test::Fcgi->start('-t', $THREADS, '--deadline', 1000 * $DEADLINE, '--remember', 60_000, @options);
@@ -36,14 +34,12 @@ sub down {
 	$_->stop for $sick, $well;
 }
 
-sub ask_all {
-	my (@paths) = @_;
+sub ask_all (@paths) {
 	return map { my $c = $app->connect; $c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $_)); $c } @paths;
 }
 
 # Seconds of the slowest request; each is asked for alone on one kept connection.
-sub worst {
-	my (@paths) = @_;
+sub worst (@paths) {
 	my $c = $app->connect;
 	my ($worst, $wrong) = (0, 0);
 	for my $path (@paths) {

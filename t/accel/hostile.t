@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel serves good peers beside peers that are wrong, slow, greedy or gone, and ends cleanly.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
@@ -25,8 +24,7 @@ my $half_since = time;
 my $endless = $app->connect;
 $endless->send(begin(1), map { record(T_PARAMS, 1, "\0\0" x 30000) } 1 .. 10);
 
-sub still_good {
-	my ($what) = @_;
+sub still_good ($what) {
 	my $r = $app->get($file);
 	is $r && $r->{status}, 200, "$what: others are served";
 }

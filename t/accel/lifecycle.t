@@ -34,8 +34,7 @@ for (['replace', 'auth', 1], ['socket', 'accel', 0], ['restart', 'accel', 1]) {
 }
 
 # An accelerator that makes its socket itself.
-sub own {
-	my ($how, @options) = @_;
+sub own ($how, @options) {
 	return Test::Fcgi->start({ own => 1, socket => "$dir/run/sock", %$how }, '--listen=unix:@SOCKET@', "--root=$dir/www", @options);
 }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Thousands of kept connections share four threads.  Each is answered again and again, and so is a new one.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use IPC::Open2 ();
 use JSON::PP qw(decode_json);
@@ -22,8 +21,7 @@ my $app = Test::Fcgi->start('-t', 4, '-H', 'X-Sendfile');
 
 sub command { return ("$Test::Fcgi::B/bin/accel-load", '--fastcgi', '--json', '--expect=X-Sendfile', '-t', 60, @_, -u => $paths, "unix:$app->{socket}") }
 
-sub load {
-	my (@args) = @_;
+sub load (@args) {
 	open my $fh, '-|', command(@args) or die "accel-load: $!";
 	my $r = decode_json(join '', <$fh>);
 	close $fh;

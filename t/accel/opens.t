@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel names the roots whose open() asks another machine or process, and says nothing about others.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use JSON::PP ();
 use Test::Fcgi qw(put temp_tree);

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # fcgi-stat-accel in operation: status and ping, log and its rotation, timing lines, the sandbox, systemd.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Cwd qw(abs_path);
 use FindBin ();
@@ -144,8 +143,7 @@ subtest 'accel-graph reads the timing lines' => sub {
 my $abi = syscall 444, 0, 0, 1;
 
 # /proc does not show Landlock, so the test tries something forbidden: a log whose directory is another one by now.
-sub writes_elsewhere {
-	my (@options) = @_;
+sub writes_elsewhere (@options) {
 	my $log = "$dir/log/sandbox";
 	my $app = Test::Fcgi->start("--log=$log", "--root=$dir/www", '--status-path=/st', @options);
 	rename "$dir/log", "$dir/log.moved" or die "rename: $!";

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Many clients share a pool of kept connections.  No pool size and no number of threads stalls it.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Fcgi qw(put temp_tree program);
 

@@ -2,8 +2,7 @@
 # fcgi-stat-accel as the posts of 2007 start it, by the real spawn-fcgi: which peers are served at a wildcard address, where the messages
 # of a failed start go, and what is answered without --root.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Cwd qw(abs_path);
 use IO::Select;
@@ -64,8 +63,7 @@ sub syslogged {
 }
 
 # The messages of spawn-fcgi, and its exit status.  The program goes on in the background.
-sub spawned {
-	my ($how, @options) = @_;
+sub spawned ($how, @options) {
 	unlink "$dir/pid";
 	local $ENV{PHP_FCGI_CHILDREN};
 	delete $ENV{PHP_FCGI_CHILDREN};
@@ -174,16 +172,14 @@ sub background {
 	return $pid;
 }
 
-sub finish_background {
-	my ($pid) = @_;
+sub finish_background ($pid) {
 	kill 'TERM', $pid;
 	is Test::Fcgi::finish($pid), 0, 'it ends with 0';
 	return slurp("$dir/stderr");
 }
 
 # spawn-fcgi waits for 100 ms; then it reports success.  A busy machine gets several tries.  If no try was in time there is no status.
-sub failed {
-	my ($fits, $how, @options) = @_;
+sub failed ($fits, $how, @options) {
 	my ($line, $status, $said);
 	for (1 .. 10) {
 		($status, $said) = spawned($how, @options);

@@ -2,8 +2,7 @@
 # Peers send without reading, break off in every state, half close, and keep on sending.  Other peers are served, and the
 # memory for them is bounded.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use IO::Select;
 use Socket qw(SOL_SOCKET SO_LINGER);
@@ -23,8 +22,7 @@ my $fds = fds();
 sub fds { my @f = glob "/proc/$app->{pid}/fd/*"; return scalar @f }
 sub memory { Test::Util::slurp("/proc/$app->{pid}/statm") =~ /^\d+ (\d+)/; return $1 * 4096 }
 
-sub still_good {
-	my ($what) = @_;
+sub still_good ($what) {
 	my $r = $app->get($file);
 	is $r && $r->{status}, 200, "$what: others are served";
 }
