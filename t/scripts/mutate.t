@@ -71,6 +71,10 @@ subtest 'areas' => sub {
 		ok -d "$root/$area", "$area is there";
 		is_deeply [grep { !-f "$root/$_" } tests_of($area)], [], '... and so are its tests';
 	}
+	my %has = map { s{[^/]*\z}{}r => 1 } split /\n/, qx{cd '$root' && find . -name '*.c' -printf '%P\n'};
+	my @product = grep { !m{\A(?:t|build|examples)/} } sort keys %has;
+	cmp_ok @product, '>', 20, 'folders with C files';
+	is_deeply [grep { area_of("${_}x.c") ne $_ } @product], [], '... have a row each';
 	is area_of('io/disk/x.c'), 'io/disk/', 'the most special one';
 	is area_of('new/x.c'), '', 'a new layer';
 };
