@@ -17,9 +17,9 @@ package Test::Demo;
 # again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
 # unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
 use v5.36;
-use Time::HiRes qw(sleep);
 use List::Util qw(max min);
 use Accel::Bench::Engine;
+use Test::Bench::Beside qw(beside hot);
 use Test::Bench::NgCache;
 use Accel::Bench::Rig;
 use Accel::Peer;
@@ -84,20 +84,13 @@ sub run ($self, $tell) {
 sub _measure ($self, $kind, $spindles) {
 	return $self->{rig}->with_server($kind, { %disk, spindles => $spindles }, sub ($srv) {
 		my $seconds = $self->{bench}->opt('seconds');
-		my $alone = $self->_hot($srv, $seconds * ALONE);
-		my $cold = $self->{bench}->load_begin(-c => COLD_CLIENTS, -u => $self->{rig}->list($kind->{list}),
-			-d => $seconds * (1 + HEAD_START), -t => 60, $srv->url . '/');
-		sleep $seconds * HEAD_START;
-		my $hot = $self->_hot($srv, $seconds);
-		my $done = $self->{bench}->load_end($cold);
+		my %hot = (path => HOT, clients => HOT_CONNECTIONS, rate => HOT_RATE);
+		my $alone = hot($self->{bench}, $srv, %hot, seconds => $seconds * ALONE);
+		my ($hot, $done) = beside($self->{bench}, $srv, { clients => COLD_CLIENTS, list => $self->{rig}->list($kind->{list}), head_start => $seconds * HEAD_START }, %hot);
 		return { alone_p99 => $alone->{latency_us}{p99} / 1000, p50 => $hot->{latency_us}{p50} / 1000,
 			p99 => $hot->{latency_us}{p99} / 1000, worst => $hot->{latency_us}{max} / 1000, mb => $done->{mb_per_s},
 			asked => $hot->{answered} + $hot->{unanswered}, answered => $hot->{answered}, files => $done->{answered}, errors => $hot->{errors}{all} + $done->{errors}{all} };
 	});
-}
-
-sub _hot ($self, $srv, $seconds) {
-	return $self->{bench}->load(-c => HOT_CONNECTIONS, '--rate', HOT_RATE, -d => $seconds, -t => 60, $srv->url . HOT);
 }
 
 1;

@@ -6,8 +6,8 @@ package Test::Bench::FirstByte;
 # file is warm, and no name is asked for twice. The cold clients are cut off after `seconds`. 50 clients of a hot file, which is exempt from
 # the accelerator, are measured before and during that time.
 use v5.36;
-use Accel::Figures qw(medians spread);
-use Test::Bench::Cold;
+use Accel::Figures qw(spread);
+use Test::Bench::Beside qw(beside hot over rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 use Accel::Util qw(program);
@@ -29,7 +29,7 @@ $quick{$_} = 1 for 'nginx read:16m', 'lighttpd read:16m', 'nginx-aio read:256k';
 my $recommended = 'auto';
 # The mode for servers that do not sleep in sendfile().
 my %auto = ('nginx-aio' => 'auto:threads');
-my @cases = map { my $n = $_; map { { name => "$_-$n", clients => $_, spindles => $n } } (1, 100) } (2, 16);
+my @cases = map { my $n = $_; map { { name => "$_-$n", what => 'cell', clients => $_, spindles => $n } } (1, 100) } (2, 16);
 
 sub kinds ($bench) {
 	my @known;
@@ -54,45 +54,30 @@ sub run ($bench) {
 	my @kinds = kinds($bench);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
 	@chosen = grep { $_->{name} ne '1-2' } @chosen if $bench->opt('quick') && !$bench->opt('case');
-	my %runs;
-	for my $round (1 .. $bench->opt('rounds')) {
-		for my $case (@chosen) {
-			push @{ $runs{ $case->{name} }{ $_->{name} } }, cell($bench, $rig, $_, $case) for @kinds;
-		}
-		print "# round $round done\n" if $bench->opt('rounds') > 1;
-	}
-	for my $case (@chosen) {
-		my $of = $bench->result->{firstbyte}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs{ $case->{name} }{$_} })) }
-		    keys %{ $runs{ $case->{name} } } };
-		print_case($bench, $case, $of, $runs{ $case->{name} }, @kinds);
-	}
+	my @done = rounds($bench, $rig, 'firstbyte', \@kinds, \@chosen, cell => sub { return cell($bench, $rig, @_) });
+	print_case($bench, $_, @kinds) for @done;
 	print "\nAims of --warm=$recommended\n";
-	print_aims($bench, $_, $bench->result->{firstbyte}{ $_->{name} }, @kinds) for @chosen;
+	print_aims($bench, $_, @kinds) for @done;
 }
 
 # ------------------------------------------------------------- one cell
 
-sub cell ($bench, $rig, $kind, $case) {
-	return $rig->with_server($kind, { %disk, spindles => $case->{spindles} }, sub ($srv) {
-		Test::Bench::Cold::warm_up($bench, $srv, $hot);
-		my $alone = $bench->load(hot_args($srv, $hot_alone));
-		my $cold = $bench->load_begin(-c => $case->{clients}, -u => $rig->list('many'), -d => $bench->opt('seconds'), -t => 60, $srv->url . '/');
-		my $beside = $bench->load(hot_args($srv, $bench->opt('seconds')));
-		my $done = $bench->load_end($cold);
+sub cell ($bench, $rig, $case, $kind) {
+	return ($kind->{name} => $rig->with_server($kind, { %disk, spindles => $case->{spindles} }, sub ($srv) {
+		Test::Bench::Beside::warm_up($bench, $srv, $hot);
+		my $alone = hot($bench, $srv, path => $hot, seconds => $hot_alone);
+		my ($beside, $done) = beside($bench, $srv, { clients => $case->{clients}, list => $rig->list('many'), head_start => 0 }, path => $hot);
 		return { alone => $alone->{latency_us}{p99} / 1000, beside => $beside->{latency_us}{p99} / 1000,
 			(map { ("first_$_" => $done->{first_byte_us}{$_} / 1000) } qw(p50 p99)),
 			mb => $done->{body_bytes} / 1e6 / $bench->opt('seconds'), files => $done->{answered},
 			errors => $alone->{errors}{all} + $beside->{errors}{all} + $done->{errors}{all} };
-	});
-}
-
-sub hot_args ($srv, $seconds) {
-	return (-c => 50, '--rate', 1000, -d => $seconds, -t => 60, $srv->url . $hot);
+	}));
 }
 
 # ------------------------------------------------------------- figures
 
-sub print_case ($bench, $case, $of, $runs, @kinds) {
+sub print_case ($bench, $case, @kinds) {
+	my ($of, $runs) = @$case{qw(of runs)};
 	my $clients = $case->{clients} == 1 ? '1 client' : "$case->{clients} clients";
 	printf "\n%s of cold 10 MB files, %d spindles of %d ms for 128 KiB, cut after %g s  (%s)\n", $clients, $case->{spindles}, $disk{read_ms},
 	    $bench->opt('seconds'), $case->{name};
@@ -102,14 +87,15 @@ sub print_case ($bench, $case, $of, $runs, @kinds) {
 	my $aio = $of->{'nginx-aio alone'};
 	for my $k (grep { $of->{ $_->{name} } } @kinds) {
 		my $m = $of->{ $k->{name} };
-		$m->{of_aio} = Test::Bench::Cold::over($m->{mb}, $aio->{mb}) if $aio;
+		$m->{of_aio} = over($m->{mb}, $aio->{mb}) if $aio;
 		printf "  %-10s %-10s %11.0f %8.0f   %16.2f %8.2f %5.1f   %7.1f %6.1f %8s %6.0f %7.0f %6d\n", $k->{server}, $k->{warm}, @$m{qw(first_p50 first_p99)},
-		    @$m{qw(alone beside)}, Test::Bench::Cold::over($m->{beside}, $m->{alone}), $m->{mb}, spread(map { $_->{mb} } @{ $runs->{ $k->{name} } }),
+		    @$m{qw(alone beside)}, over($m->{beside}, $m->{alone}), $m->{mb}, spread(map { $_->{mb} } @{ $runs->{ $k->{name} } }),
 		    (defined $m->{of_aio} ? sprintf '%.2f', $m->{of_aio} : '-'), @$m{qw(files others errors)};
 	}
 }
 
-sub print_aims ($bench, $case, $of, @kinds) {
+sub print_aims ($bench, $case, @kinds) {
+	my $of = $case->{of};
 	my $aio = $of->{'nginx-aio alone'};
 	for my $k (grep { $_->{warm} eq $recommended && $of->{ $_->{name} } } @kinds) {
 		my $m = $of->{ $k->{name} };

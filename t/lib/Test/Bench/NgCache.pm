@@ -10,8 +10,8 @@ package Test::Bench::NgCache;
 # accelerator like all others.
 use v5.36;
 use List::Util qw(max min);
-use Accel::Figures qw(medians);
 use Test::Bench::Accel;
+use Test::Bench::Beside qw(over rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 use Accel::Peer::Cache;
@@ -19,37 +19,24 @@ use Accel::Peer::Cache;
 my %objects = (full => 10_000, quick => 2000);
 my $threads = 32;
 my %disk = (lookup_ms => 8, read_ms => 8, jitter => 20);
-my $patience = 1.5;             # see Accel::Bench::Rig
-my @spindles = (2, 16);
-my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", spindles => $n } } (
+my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", alone => $n, disk => { %disk, spindles => $n } } } (    # alone on each disk anew
 	{ what => 'beside', name => '20x100k', title => '20 clients of cold cached objects of 100 kB', clients => 20, list => 'cached' },
-	{ what => 'through', name => 'cold-100k', title => 'Cold cached objects of 100 kB', clients => 100, list => 'cached' },
-) } @spindles;
+	{ what => 'through', name => 'cold-100k', title => 'Cold cached objects of 100 kB', clients => 100, list => 'cached', plain => 'cached-files' },
+) } 2, 16;
 
 sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
-	my $cache = fill($bench, $rig, $objects{ $bench->opt('quick') ? 'quick' : 'full' });
-	my @kinds = kinds($bench, $cache);
-	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
-	my %runs;
-	for my $round (1 .. $bench->opt('rounds')) {
-		for my $k (@kinds) {
-			for my $n (@spindles) {         # the hot object alone, on each disk anew
-				Test::Bench::Accel::neighbours($bench, $rig, $k, \%runs, grep { $_->{what} eq 'beside' && $_->{spindles} == $n } @chosen);
-			}
-		}
-		arrivals($bench, $rig, $_, $runs{ $_->{name} } //= {}, @kinds) for grep { $_->{what} eq 'through' } @chosen;
-		print "# round $round done\n" if $bench->opt('rounds') > 1;
-	}
-	my %print = (beside => \&Test::Bench::Accel::print_beside, through => \&Test::Bench::Accel::print_through);
-	for my $case (@chosen) {
-		my $all = $runs{ $case->{name} };
-		my $of = $bench->result->{ngcache}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $all->{$_} })) } keys %$all };
-		$print{ $case->{what} }->($case, $of, $all, Test::Bench::Accel::names($of, @kinds));
-	}
+	my $n = $objects{ $bench->opt('quick') ? 'quick' : 'full' };
+	my @kinds = kinds($bench, fill($bench, $rig, $n));
+	my @chosen = map { { %$_, files => files($bench, $_->{disk}, $n) } } Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	my @done = rounds($bench, $rig, 'ngcache', \@kinds, \@chosen);
+	Test::Bench::Accel::show($_, @kinds) for @done;
 	print "\nAims\n";
-	print_aims($bench, $_, $bench->result->{ngcache}{ $_->{name} }) for @chosen;
+	print_aims($bench, $_) for @done;
 }
+
+# As many objects as keep the disk busy.
+sub files ($bench, $disk, $most) { return min($most, max(200, int($bench->opt('seconds') / Accel::Bench::Rig::ideal_seconds($disk, 1, 'cached')))) }
 
 sub kinds ($bench, $cache) {
 	my @nginx = ({ name => 'nginx' }, { name => 'nginx-aio', aio => 1 });
@@ -79,17 +66,9 @@ sub fill ($bench, $rig, $n) {
 	return { cold => $mount, hot => $hot };
 }
 
-sub arrivals ($bench, $rig, $case, $runs, @kinds) {
-	my %slow = (%disk, spindles => $case->{spindles});
-	my $most = $objects{ $bench->opt('quick') ? 'quick' : 'full' };
-	my $files = min($most, max(200, int($bench->opt('seconds') / Accel::Bench::Rig::ideal_seconds(\%slow, 1, 'cached'))));
-	push @{ $runs->{'the rig'} }, $rig->plain(\%slow, $files, 'cached-files');
-	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, \%slow, files => $files, connections => $case->{clients}, list => $case->{list}) for @kinds;
-}
-
 # As for files: the better of the two servers without the accelerator, and twice the hot p99 alone or a millisecond.
-sub print_aims ($bench, $case, $of) {
-	my $where = "$case->{spindles} spindles";
+sub print_aims ($bench, $case) {
+	my ($of, $where) = ($case->{of}, "$case->{disk}{spindles} spindles");
 	for my $name (sort grep { /\+accel$/ } keys %$of) {
 		my $m = $of->{$name};
 		if ($case->{what} eq 'beside') {
@@ -97,7 +76,7 @@ sub print_aims ($bench, $case, $of) {
 			next;
 		}
 		my ($best) = sort { $b->{mb} <=> $a->{mb} } map { $of->{$_} } grep { /^nginx(?:-aio)?$/ } keys %$of;
-		$bench->aim("$name: cold MB/s / the better without, $where", Test::Bench::Cold::over($m->{mb}, $best->{mb}), '>=', 0.95, $m, $best) if $best;
+		$bench->aim("$name: cold MB/s / the better without, $where", over($m->{mb}, $best->{mb}), '>=', 0.95, $m, $best) if $best;
 		$bench->aim("$name: cold MB/s / the rig, $where", $m->{of_rig}, '>=', 0.95, $m, $of->{'the rig'});
 	}
 }

@@ -7,16 +7,15 @@ package Test::Bench::Opens;
 # no request queues: only waiting counts. In case `local` the hot file is on a local disk, in case `same` on the slow one. `no-open`
 # is the same disk with a kernel that opens by itself. The hot file is exempt from the accelerator, as examples/ advise.
 use v5.36;
-use Time::HiRes qw(sleep);
-use Accel::Figures qw(medians);
+use Test::Bench::Beside qw(beside rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 
-my ($clients, $rate, $threads, $head_start, $enough_ms) = (16, 200, 32, 0.5, 1);
+my ($clients, $rate, $threads, $enough_ms) = (16, 200, 32, 1);
 my %disk = (lookup_ms => 8, read_ms => 8, open_ms => 100, jitter => 20, spindles => 64);
 my @cases = (
-	{ name => 'local', hot => '/1k.bin', title => 'The hot file on a local disk' },
-	{ name => 'same', hot => '/slow/1k.bin', title => 'The hot file on the file system that asks' },
+	{ name => 'local', what => 'cell', hot => '/1k.bin', title => 'The hot file on a local disk' },
+	{ name => 'same', what => 'cell', hot => '/slow/1k.bin', title => 'The hot file on the file system that asks' },
 );
 # helps: the server is said to help when files are cold, and has aims
 my @kinds = (
@@ -41,20 +40,10 @@ sub run ($bench) {
 	my $rig = Accel::Bench::Rig->new($bench);
 	my @wanted = $bench->wanted(map { { front => 0, via_stat_accel => 0, threads => $threads, %$_ } } @kinds);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
-	my %runs;
-	for my $round (1 .. $bench->opt('rounds')) {
-		for my $case (@chosen) {
-			push @{ $runs{ $case->{name} }{ $_->{name} } }, cell($bench, $rig, $case, $_) for @wanted;
-		}
-		print "# round $round done\n" if $bench->opt('rounds') > 1;
-	}
-	for my $case (@chosen) {
-		my $of = $bench->result->{opens}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs{ $case->{name} }{$_} })) }
-		    keys %{ $runs{ $case->{name} } } };
-		print_case($case, $of, map { $_->{name} } @wanted);
-	}
+	my @done = rounds($bench, $rig, 'opens', \@wanted, \@chosen, cell => sub { return cell($bench, $rig, @_) });
+	print_case($_, map { $_->{name} } @wanted) for @done;
 	print "\nAims\n";
-	print_aims($bench, $_, $bench->result->{opens}{ $_->{name} }, @wanted) for @chosen;
+	print_aims($bench, $_, @wanted) for @done;
 }
 
 # A fresh server on a fresh disk: one request for the hot file, then cold clients, then hot ones by the clock beside them.
@@ -62,34 +51,29 @@ sub cell ($bench, $rig, $case, $kind) {
 	my $behind = $kind->{behind} && $bench->server({ kind => 'accel', name => 'behind' }, $rig->root);
 	my $run = $rig->with_server({ %$kind, exempt => $case->{hot}, $behind ? (proxy => { protocol => 'http', to => $behind }) : () }, { %disk, no_open => $kind->{no_open} }, sub ($srv) {
 		$bench->load(-n => 1, -c => 1, -d => 5, -t => 20, $srv->url . $case->{hot});
-		my $cold = $bench->load_begin(-c => $clients, -u => $rig->list('small'), -d => $bench->opt('seconds') + $head_start, -t => 60, $srv->url . '/');
-		sleep $head_start;
-		my $before = $bench->{disk}->state->{opens};
-		my $hot = $bench->load(-c => 50, '--rate', $rate, -d => $bench->opt('seconds'), -t => 60, $srv->url . $case->{hot});
-		my $opens = $bench->{disk}->state->{opens} - $before;
-		my $done = $bench->load_end($cold);
-		return { (map { $_ => $hot->{latency_us}{$_} } qw(p50 p99 max)), served => $hot->{requests_per_s} / $rate, cold_mb => $done->{mb_per_s},
-			opens => $opens / $bench->opt('seconds'), errors => $hot->{errors}{all} + $done->{errors}{all} };
+		my ($hot, $cold) = beside($bench, $srv, { clients => $clients, list => $rig->list('small') }, path => $case->{hot}, rate => $rate);
+		return { (map { $_ => $hot->{latency_us}{$_} } qw(p50 p99 max)), served => $hot->{requests_per_s} / $rate, cold_mb => $cold->{mb_per_s},
+			opens => $hot->{opens} / $bench->opt('seconds'), errors => $hot->{errors}{all} + $cold->{errors}{all} };
 	});
 	$behind->stop if $behind;
-	return $run;
+	return ($kind->{name} => $run);
 }
 
-sub print_case ($case, $of, @names) {
+sub print_case ($case, @names) {
 	print "\n$case->{title}, $rate requests/s by the clock, beside $clients clients of cold 100 kB files; open() takes $disk{open_ms} ms  ($case->{name})\n";
 	printf "  %-30s %9s %9s %10s %8s %9s %8s %7s %6s\n", '', 'p50 ms', 'p99 ms', 'worst ms', 'served', 'cold MB/s', 'opens/s', 'others%', 'errors';
 	for my $name (@names) {
-		my $m = $of->{$name};
+		my $m = $case->{of}{$name};
 		printf "  %-30s %9.2f %9.2f %10.1f %7.0f%% %9.1f %8.0f %7.0f %6d\n", $name, (map { ($m->{$_} // 0) / 1000 } qw(p50 p99 max)), 100 * $m->{served},
 		    @$m{qw(cold_mb opens others errors)};
 	}
 }
 
 # On a local disk the hot file waits for nobody. On the file system that asks it waits for an open() of its own at most.
-sub print_aims ($bench, $case, $of, @wanted) {
+sub print_aims ($bench, $case, @wanted) {
 	my $own = $case->{name} eq 'local' ? 0 : $disk{open_ms} * (1 + $disk{jitter} / 100);
 	for my $kind (grep { $_->{helps} } @wanted) {
-		my $m = $of->{ $kind->{name} };
+		my $m = $case->{of}{ $kind->{name} };
 		$bench->aim("$kind->{name}: hot p99, ms ($case->{name})", ($m->{p99} // 0) / 1000, '<=', $enough_ms + ($kind->{no_open} ? 0 : $own), $m);
 	}
 }

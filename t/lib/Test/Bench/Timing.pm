@@ -6,6 +6,7 @@ package Test::Bench::Timing;
 # work; without a loop device it is slowfs. 20 clients ask for cold files of 100 kB, 5 for a hot one.
 use v5.36;
 use Accel::Bench::Rig ();
+use Test::Bench::Beside ();
 use Accel::Util qw(program put slurp);
 use File::Copy  ();
 use File::Path  ();
@@ -33,14 +34,12 @@ sub one ($bench, $rig, $srv, $to) {
 	my $seconds = $bench->opt('seconds');
 	unlink "$to.lanes";
 	my $lanes = $bench->begin($^X, scripts('accel-top'), '--no-server', '--record', "$to.lanes", '--interval', 0.5, '--count', int(2 * $seconds));
-	my $cold = $bench->load_begin(-c => 20, -u => $rig->list('small'), -d => $seconds, -t => 60, $srv->url . '/');
-	my $hot = $bench->load(-c => 5, '--rate', 50, -d => $seconds, -t => 60, $srv->url . '/1k.bin');
-	my $done = $bench->load_end($cold);
+	my ($hot, $cold) = Test::Bench::Beside::beside($bench, $srv, { clients => 20, list => $rig->list('small'), head_start => 0 }, clients => 5, rate => 50);
 	$bench->end($lanes);
 	my $mount = $rig->mount_point;          # a temporary name, which says nothing to a reader of charts
 	put("$to.lanes", slurp("$to.lanes") =~ s/\Q$mount\E/\/srv\/www/gr);
 	File::Copy::copy($srv->error_log, "$to.log") or die "bench: $to.log: $!\n";
-	return { hot_p99_ms => $hot->{latency_us}{p99} / 1000, cold_mb => $done->{mb_per_s} };
+	return { hot_p99_ms => $hot->{latency_us}{p99} / 1000, cold_mb => $cold->{mb_per_s} };
 }
 
 # A script of the source tree.
