@@ -1,14 +1,7 @@
-/* base/counter.c -- the counters as a table, for status pages and the manual. */
+/* base/counter.c -- see counter.h. */
 #include <inttypes.h>
 
 #include "base/counter.h"
-
-const struct counter_info server_counter_infos[] = {
-#define C(name, dotted, doc) { #name, dotted, doc, offsetof(struct counters, name) },
-#include "base/counters.def"
-#undef C
-	{ NULL },
-};
 
 uint64_t
 counter_get(const void *c, const struct counter_info *info)

@@ -7,12 +7,6 @@
 
 #include "base/buf.h"
 
-struct counters {
-#define C(name, dotted, doc) uint64_t name;
-#include "base/counters.def"
-#undef C
-};
-
 #define count_add(c, name, v)                                                             \
 	__atomic_store_n(&(c)->name, __atomic_load_n(&(c)->name, __ATOMIC_RELAXED) + (v), \
 	    __ATOMIC_RELAXED)
@@ -20,22 +14,19 @@ struct counters {
 
 /* The counter at this offset (offsetof). */
 static inline void
-count_at(struct counters *c, uint32_t offset)
+count_at(void *counters, uint32_t offset)
 {
-	uint64_t *n = (uint64_t *)((char *)c + offset);
+	uint64_t *n = (uint64_t *)((char *)counters + offset);
 
 	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-struct counter_info {
+struct counter_info {       /* the name of the last one of a table is NULL */
 	const char *name;   /* in logs */
 	const char *dotted; /* on status pages; other programs read it, so it never changes */
 	const char *doc;
 	uint32_t offset;
 };
-/* The last name is NULL. */
-extern const struct counter_info server_counter_infos[];
-
 /* counters: the struct whose fields the rows name. */
 uint64_t counter_get(const void *counters, const struct counter_info *);
 void counters_add(void *sum, const void *counters, const struct counter_info *);

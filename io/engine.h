@@ -14,8 +14,8 @@
 #define IO_ENGINE_H
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/must.h"
+#include "io/counters.h"
 #include "io/disk/health.h"
 #include "io/file.h"
 #include "io/io.h"
@@ -144,7 +144,7 @@ struct io {
 	 * io/loop/epoll_ops.c.
 	 */
 	int64_t budget, long_budget;
-	struct counters *counters, own_counters;
+	struct io_counters *counters, own_counters;
 	struct io_wheel wheel;
 };
 

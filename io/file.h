@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/counter.h"
 #include "io/io.h"
 #include "io/start/version.h"
 
@@ -74,7 +73,7 @@ struct file_backend {
 	uint32_t chunk;    /* default of the bytes read at a time; 0: IO_WINDOW */
 	struct {
 		uint32_t async, sync;
-	} counts;                           /* offsets into struct counters: FILE_COUNTS() */
+	} counts;                           /* FILE_COUNTS() of io/counters.h */
 	const struct file_backend *instead; /* used if open() fails; NULL: open() never fails */
 	/* SEND_FILE: idle threads read windows after the next one. */
 	bool spare_ahead;
@@ -91,10 +90,6 @@ struct file_backend {
 #define IO_LOOK_WAITS                                                                             \
 	"nothing; where cachestat(2) is refused, perhaps for a disk that has hung for less than " \
 	"50 ms"
-#define FILE_COUNTS(name)                                                                       \
-	{                                                                                       \
-		offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync) \
-	}
 
 extern const struct file_backend *const file_backends[]; /* NULL at the end */
 /* Also finds names of old configurations ("write", "linux-aio" ...); *note then names the

@@ -125,7 +125,7 @@ io_wall_ns(const struct io *io)
 }
 
 void
-io_count_into(struct io *io, struct counters *c)
+io_count_into(struct io *io, struct io_counters *c)
 {
 	io->counters = c;
 }

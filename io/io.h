@@ -290,8 +290,8 @@ uint64_t io_wall_ns(const struct io *); /* ... nanoseconds, of the clock that ti
 unsigned io_machine_load(void);
 
 /* The loop counts file_reads and file_inline in the counters of its owner, when they are set. */
-struct counters;
-void io_count_into(struct io *, struct counters *);
+struct io_counters;
+void io_count_into(struct io *, struct io_counters *);
 
 uint32_t io_chunk(const struct io *); /* the best number of bytes to read at a time */
 char *io_keep(struct io_op *);        /* call it inside done() of RECV or READ */

@@ -25,7 +25,7 @@ struct proxy_times { /* CLOCK_MONOTONIC ns; 0: did not happen */
 	uint64_t start, leased, head;
 };
 
-struct counters;
+struct proxy_counters;
 struct exchange_conf;
 struct io;
 struct io_lent;
@@ -63,7 +63,7 @@ struct exchange_sink {
 
 struct upstream; /* one block's backends, pools and waiters in one worker */
 
-struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *);
+struct upstream *upstream_new(struct io *, struct proxy_counters *, const struct proxy_conf *);
 /* no exchange may be running; closes idle sockets (io_run() until done) */
 void upstream_free(struct upstream *);
 bool upstream_takes_unsized(const struct upstream *); /* a body whose length is not known */

@@ -14,6 +14,7 @@
 #ifndef PROXY_CORE_EXCHANGE_IMPL_H
 #define PROXY_CORE_EXCHANGE_IMPL_H
 
+#include "proxy-core/counters.h"
 #include "proxy-core/own_5xx.h"
 #include "proxy-core/upstream.h"
 #include "proxy-core/yield.h"

@@ -22,7 +22,7 @@ struct member {
 
 struct members {
 	struct io *io;
-	struct counters *counters;
+	struct proxy_counters *counters;
 	struct proxy_conf conf;
 	void (*emptied)(void *arg); /* as pool_new() */
 	void *arg;

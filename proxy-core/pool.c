@@ -249,8 +249,8 @@ pool_quiet_ms(const struct pool *p, uint64_t now)
 /* ---------------------------------------------------------------- the rest */
 
 struct pool *
-pool_new(struct io *io, struct counters *counters, struct backend *b, const struct proxy_conf *conf,
-    void (*emptied)(void *arg), void *arg)
+pool_new(struct io *io, struct proxy_counters *counters, struct backend *b,
+    const struct proxy_conf *conf, void (*emptied)(void *arg), void *arg)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 	size_t i;

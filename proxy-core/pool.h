@@ -28,7 +28,6 @@
 #define PROXY_CORE_POOL_H
 
 #include "base/buf.h"
-#include "base/counter.h"
 #include "base/list.h"
 #include "base/fair_queue.h"
 #include "io/io.h"
@@ -41,6 +40,7 @@
 #define POOL_SHARE_MIN 10 /* percent, at the beginning of a slow start */
 
 struct pool;
+struct proxy_counters;
 struct lease;
 
 struct pool_wait {
@@ -64,8 +64,8 @@ struct lease_user {
 };
 
 /* emptied: the last socket is closed */
-struct pool *pool_new(struct io *, struct counters *, struct backend *, const struct proxy_conf *,
-    void (*emptied)(void *arg), void *arg);
+struct pool *pool_new(struct io *, struct proxy_counters *, struct backend *,
+    const struct proxy_conf *, void (*emptied)(void *arg), void *arg);
 void pool_free(struct pool *);  /* no sockets, no waiters */
 void pool_close(struct pool *); /* drain: idle sockets close, busy ones after their reply */
 /* The backend is not configured any more: closes as above.  Its waiters, and those that come, get

@@ -11,6 +11,7 @@
 
 #include "proxy-core/backend.h"
 #include "proxy-core/backend_times.h"
+#include "proxy-core/counters.h"
 #include "proxy-core/pool.h"
 #include "wire/codec/codec.h"
 
@@ -42,7 +43,7 @@ struct lease {
 
 struct pool {
 	struct io *io;
-	struct counters *counters;
+	struct proxy_counters *counters;
 	struct backend *backend;
 	struct backend_times *times;
 	struct address *address; /* of the backend; a copy */

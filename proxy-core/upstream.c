@@ -34,7 +34,7 @@ pool_emptied(void *arg)
 }
 
 struct upstream *
-upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *c)
+upstream_new(struct io *io, struct proxy_counters *counters, const struct proxy_conf *c)
 {
 	struct upstream *u = calloc(1, sizeof(*u));
 

@@ -16,7 +16,7 @@
 
 struct upstream {
 	struct io *io;
-	struct counters *counters;
+	struct proxy_counters *counters;
 	const struct proto *proto;
 	const struct balancer *balancer;
 	unsigned balance_factor;

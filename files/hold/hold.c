@@ -210,7 +210,7 @@ file_cache_entries(const struct file_cache *fc)
 }
 
 struct file_cache *
-file_cache_new(struct io *io, struct counters *counters, const struct file_limits *lim)
+file_cache_new(struct io *io, struct hold_counters *counters, const struct file_limits *lim)
 {
 	struct file_cache *fc = calloc(1, sizeof(*fc));
 

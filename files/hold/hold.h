@@ -36,7 +36,7 @@
 #define FILE_SETTLE_MS   50u /* likewise for a file that settles within ticks of the kernel */
 #define FILE_PATIENCE_MS 1000u
 
-struct counters;
+struct hold_counters;
 struct file_cache;
 struct file_entry;
 
@@ -109,7 +109,7 @@ struct file_limits {
 	uint32_t forget_ms;
 };
 
-struct file_cache *file_cache_new(struct io *, struct counters *, const struct file_limits *);
+struct file_cache *file_cache_new(struct io *, struct hold_counters *, const struct file_limits *);
 /* After all entries were put.  Cancels all ops and runs the loop until they are back. */
 void file_cache_free(struct file_cache *);
 /* For the end of a generation: keeps no entry from now on. */

@@ -9,6 +9,7 @@
 #ifndef FILES_HOLD_IMPL_H
 #define FILES_HOLD_IMPL_H
 
+#include "files/hold/counters.h"
 #include "files/hold/hold.h"
 
 /* Entries of one kind.  While there are some, a timer waits for those without requests. */
@@ -33,7 +34,7 @@ struct gone_names {
 struct file_cache {
 	struct lookup_table table;
 	struct io *io;
-	struct counters *counters;
+	struct hold_counters *counters;
 	struct file_limits lim;
 	bool shrunk; /* it keeps no more entries, which is not an eviction */
 	uint64_t fresh_ns;

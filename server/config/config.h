@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
-#include "base/match.h"
 #include "base/text.h"
 
 struct conf_list {
@@ -149,10 +148,10 @@ const struct conf *conf_view_match(struct conf_view *, const struct conf_input *
 void conf_hold(const struct conf *);
 void conf_release(struct conf_view *, const struct conf *); /* call it before conf_view_free() */
 unsigned conf_view_sets(const struct conf_view *);          /* sets that are kept or held */
-/* What the condition of a block captures; slices of the input.  False: nothing.  *decoded: they are
- * slices of a path without escapes. */
+/* cap: MATCH_CAPTURES slices of the input, which the condition of a block captures.  False:
+ * nothing.  *decoded: they are slices of a path without escapes. */
 bool conf_view_capture(const struct conf_view *, unsigned block, const struct conf_input *,
-    struct text cap[MATCH_CAPTURES], bool *decoded);
+    struct text *cap, bool *decoded);
 /* Calls fn for each condition of the last request. */
 void conf_view_tell(const struct conf_view *,
     void (*fn)(void *arg, const char *file, uint32_t line, struct text cond, const char *state),

@@ -20,7 +20,6 @@
 #include "server/config/check/homes.h"
 #include "server/config/check/log_names.h"
 #include "server/config/check/rewrite.h"
-#include "server/config/record.h"
 #include "server/config/check/targets.h"
 
 #define PAGE_MAX (64u << 10) /* of an error page of the administrator */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "io/io.h"
 #include "server/conn/conn.h"
+#include "server/conn/counters.h"
 #include "server/conn/eviction.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/worker.h"
@@ -59,11 +59,11 @@ make_room(struct worker *w, const char *why)
 	if (m == NULL)
 		return (false);
 	if (m->kind == EVICT_IDLE)
-		count(&w->base.counters->events, room_idle);
+		count(w->base.counts.conn, room_idle);
 	else if (m->kind == EVICT_ENDED)
-		count(&w->base.counters->events, room_ended);
+		count(w->base.counts.conn, room_ended);
 	else
-		count(&w->base.counters->events, room_silent);
+		count(w->base.counts.conn, room_silent);
 	conn_make_room(m, why);
 	return (true);
 }
@@ -90,7 +90,7 @@ cut_slow(struct worker *w)
 
 	if (m == NULL)
 		return;
-	count(&w->base.counters->events, room_slow);
+	count(w->base.counts.conn, room_slow);
 	conn_make_room(m, "one address has most connections, and this one is slow");
 }
 
@@ -103,7 +103,7 @@ cut_busy(struct worker *w)
 		m = eviction_next_busy(&w->eviction);
 	if (m == NULL)
 		return;
-	count(&w->base.counters->events, room_busy);
+	count(w->base.counts.conn, room_busy);
 	conn_make_room(m, "one address has most connections, and another address needs a place");
 }
 
@@ -157,7 +157,7 @@ accept_make_room(struct worker *w, struct client_addr from)
 		cut_slow(w);
 		return (true);
 	}
-	count(&w->base.counters->events, room_refused);
+	count(w->base.counts.conn, room_refused);
 	log_limited(1, LOG_WARN, NULL, "connection.refused",
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", w->nconns),
 	    LF_STR("why",
@@ -243,7 +243,7 @@ pause_over(struct io_op *op)
 static void
 accept_pause(struct worker *w, const char *why)
 {
-	count(&w->base.counters->events, accept_pauses);
+	count(w->base.counts.conn, accept_pauses);
 	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why),
 	    LF_U64("connections", w->nconns));
 	w->paused = true;
@@ -308,7 +308,7 @@ accept_evict_heads(struct worker *w)
 
 	while (w->eviction.bytes > w->base.conf.max_head_bytes &&
 	       (m = eviction_next_head(&w->eviction)) != NULL) {
-		count(&w->base.counters->events, room_heads);
+		count(w->base.counts.conn, room_heads);
 		conn_make_room(m, "server.max-unfinished-head-bytes is reached");
 	}
 	if (w->nleaving == 0)

@@ -22,7 +22,7 @@ conn_refuses_peer(struct worker *w, const union io_addr *peer)
 
 	if (shared_get(*w->bans_version) == 0 || !is_banned(w, peer))
 		return (false);
-	count(&w->base.counters->events, banned);
+	count(w->base.counts.conn, banned);
 	log_limited(1, LOG_INFO, NULL, "connection.banned",
 	    LF_STR("address", client_addr_text(&peer->sa, name)),
 	    LF_STR("why", "server.ban-file names it"), LF_STR("then", "connection closed"));
@@ -37,7 +37,7 @@ refuse_client(struct conn *c)
 	struct request *r = c->r;
 	char name[CLIENT_ADDR_MAX];
 
-	count(&c->w->base.counters->events, requests_banned);
+	count(c->w->base.counts.conn, requests_banned);
 	log_limited(1, LOG_INFO, conn_id(r), "request.banned",
 	    LF_STR("address", client_addr_text(&r->client.sa, name)), LF_STR("why", why),
 	    LF_STR("then", "the client gets 403"));

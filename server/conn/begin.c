@@ -27,7 +27,7 @@ is_admitted(struct worker *w, struct client_addr from, struct client **counted)
 	if (w->base.conf.clients == NULL ||
 	    clients_take(w->base.conf.clients, from, max, counted) != -EUSERS)
 		return (true);
-	count(&w->base.counters->events, address_full);
+	count(w->base.counts.conn, address_full);
 	log_limited(1, LOG_WARN, NULL, "connection.refused",
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", max),
 	    LF_STR("why", "server.max-connections-per-address is reached"));
@@ -113,7 +113,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		io_sock_reset(fd);
 		return;
 	}
-	count(&w->base.counters->events, accepts);
+	count(w->base.counts.conn, accepts);
 	if (!spread_gives(w, &m))
 		conn_begin(w, &m);
 }
@@ -125,7 +125,7 @@ no_header(struct conn *c, const char *why)
 {
 	char name[CLIENT_ADDR_MAX];
 
-	count(&c->w->base.counters->events, proxy_headers_bad);
+	count(c->w->base.counts.conn, proxy_headers_bad);
 	log_limited(1, LOG_WARN, NULL, "proxy-protocol.failed",
 	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("listener", c->listener),
 	    LF_STR("why", why), LF_STR("then", "connection closed"),
@@ -144,7 +144,7 @@ take_header(struct conn *c, const struct proxy_header *h, size_t used)
 	if (h->has_addr)
 		conn_addr_set(&c->peer, &h->addr, h->port);
 	c->trusted = trust_forwards(c->trust, &c->peer);
-	count(&c->w->base.counters->events, proxy_headers);
+	count(c->w->base.counts.conn, proxy_headers);
 	return (conn_refuses_peer(c->w, &c->peer) ? &st_close : &st_read_head);
 }
 

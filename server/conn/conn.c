@@ -17,6 +17,7 @@
 #include "server/route/choose.h"
 #include "server/conn/accept.h"
 #include "server/conn/spread.h"
+#include "server/reply/counters.h"
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit after them */
@@ -76,7 +77,7 @@ conn_bug(struct conn *c, const char *what)
 {
 	char name[64];
 
-	count(&c->w->base.counters->events, connection_bugs);
+	count(c->w->base.counts.conn, connection_bugs);
 	log_limited(1, LOG_ERROR, NULL, "connection.bug", LF_U64("connection", c->id),
 	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("state", c->state->name),
 	    LF_STR("why", what), LF_STR("then", "closed the connection"),
@@ -262,16 +263,16 @@ sender_ended(struct sender *s, int err)
 	c->sending = false;
 	c->sent = NULL;
 	c->behind_send = OUTCOME_NONE;
-	count_add(&c->w->base.counters->events, bytes_sent, s->sent);
+	count_add(c->w->base.counts.conn, bytes_sent, s->sent);
 	r->sent += s->sent;
 	if (err == -ENODATA)
-		count(&c->w->base.counters->events, file_shrunk);
+		count(c->w->base.counts.reply, file_shrunk);
 	else if (err == -ETXTBSY)
-		count(&c->w->base.counters->events, file_changed);
+		count(c->w->base.counts.reply, file_changed);
 	else if (err != 0 && reply_error_is_clients(err))
-		count(&c->w->base.counters->events, client_gone);
+		count(c->w->base.counts.conn, client_gone);
 	else if (err != 0)
-		count(&c->w->base.counters->events, file_failed);
+		count(c->w->base.counts.reply, file_failed);
 	if (conn_ended_while_waiting(c))
 		return;
 	if (o != OUTCOME_NONE) {

@@ -44,7 +44,7 @@ conn_hand_over(struct conn *c)
 	c->counted = NULL;
 	c->leaving = true;
 	if (!c->w->draining)
-		count(&c->w->base.counters->events, spread);
+		count(c->w->base.counts.conn, spread);
 	shared_set(c->w->nleaving, c->w->nleaving + 1);
 	return (true);
 }
@@ -85,6 +85,6 @@ conn_drain(struct conn *c)
 void
 conn_adopt(struct worker *w, struct moved *m)
 {
-	count(&w->base.counters->events, adopted);
+	count(w->base.counts.conn, adopted);
 	conn_begin(w, m);
 }

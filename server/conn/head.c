@@ -53,7 +53,7 @@ forget_head(struct request *r)
 const struct conn_state *
 conn_refuse(struct conn *c, int status, const char *why)
 {
-	count(&c->w->base.counters->events, bad_requests);
+	count(c->w->base.counts.conn, bad_requests);
 	request_use(c->r, c->w->base.global);
 	if (c->r->head.n == 0)
 		forget_head(c->r);
@@ -81,7 +81,7 @@ begin_request(struct conn *c, size_t used)
 	r->in.left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
 	if (c->trusted)
 		conn_client_find(c);
-	count(&c->w->base.counters->events, requests);
+	count(c->w->base.counts.conn, requests);
 	if (shared_get(*c->w->bans_version) != 0)
 		banned = conn_check_bans(c);
 	return (banned != NULL ? banned : &st_route);

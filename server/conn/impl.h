@@ -22,6 +22,7 @@
 
 #include "server/config/check/trust.h"
 #include "server/conn/conn.h"
+#include "server/conn/counters.h"
 #include "server/conn/handover.h"
 #include "server/conn/requests.h"
 #include "server/handler/handler.h"

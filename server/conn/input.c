@@ -93,7 +93,7 @@ received(struct io_op *op)
 static void
 client_is_gone(struct conn *c)
 {
-	count(&c->w->base.counters->events, client_gone);
+	count(c->w->base.counts.conn, client_gone);
 	conn_stop(c);
 }
 
@@ -102,7 +102,7 @@ static void
 client_ended(struct conn *c)
 {
 	c->ended = true;
-	count(&c->w->base.counters->events, client_ended);
+	count(c->w->base.counts.conn, client_ended);
 	if (proxy_ends_with_client(c->r)) {
 		client_is_gone(c);
 		return;

@@ -91,7 +91,7 @@ give_up(struct conn *c, uint64_t waited_ns)
 	const struct request *r = c->r;
 	const char *app = r->proxied ? proxy_state(r) : NULL;
 
-	count(&c->w->base.counters->events, requests_overdue);
+	count(c->w->base.counts.conn, requests_overdue);
 	log_limited(10, LOG_ERROR, conn_id(r), "request.overdue", conn_client(r),
 	    LF_TEXT("url", request_path(r)), LF_STR("state", c->state->name),
 	    LF_STR("handler", c->handler != NULL ? c->handler->name : "none"),

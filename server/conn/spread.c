@@ -1,7 +1,7 @@
 /* server/conn/spread.c -- see spread.h */
-#include "base/counter.h"
 #include "base/must.h"
 #include "io/io.h"
+#include "server/conn/counters.h"
 #include "server/conn/handover.h"
 #include "server/status/worker_counters.h"
 #include "server/conn/spread.h"
@@ -27,7 +27,7 @@ spread_gives(struct worker *w, const struct moved *m)
 {
 	if (!spread_is_due(w) || !handover_give(w->base.conf.handover, w, m))
 		return (false);
-	count(&w->base.counters->events, spread);
+	count(w->base.counts.conn, spread);
 	spread_look_soon(w);
 	return (true);
 }

@@ -53,7 +53,7 @@ stream_failed(struct conn *c, int status, const char *why)
 {
 	struct request *r = c->r;
 
-	count(&c->w->base.counters->events, bad_requests);
+	count(c->w->base.counts.conn, bad_requests);
 	conn_tell_refused(r, status, why);
 	r->in.streams = false; /* no more of the body is read */
 	c->close_after = true;
@@ -68,7 +68,7 @@ stream_lost(struct conn *c)
 		stream_failed(c, 408, "the request body came too slowly");
 		return;
 	}
-	count(&c->w->base.counters->events, client_gone);
+	count(c->w->base.counts.conn, client_gone);
 	conn_stop(c);
 }
 

@@ -17,7 +17,6 @@
 #include "server/helper/cgi.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/status/worker_counters.h"
 #include "wire/codec/codec.h"
 #include "wire/urlpath.h"
 
@@ -43,7 +42,7 @@ programs_of(struct worker_base *w)
 	};
 
 	if (w->cgi == NULL && w->conf.cgi != NULL)
-		w->cgi = upstream_new(w->io, &w->counters->events, &pc);
+		w->cgi = upstream_new(w->io, w->counts.proxy, &pc);
 	return (w->cgi);
 }
 

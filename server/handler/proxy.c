@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
@@ -21,7 +20,7 @@
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "server/worker/base.h"
 #include "wire/codec/codec.h"
 
@@ -62,7 +61,7 @@ upstream_of_block(const struct worker_base *w, int block, bool authorizer)
 		.fail_ms = (unsigned)(1000 * c.proxy_fail_timeout),
 		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
 	};
-	return (upstream_new(w->io, &w->counters->events, &pc));
+	return (upstream_new(w->io, w->counts.proxy, &pc));
 }
 
 int
@@ -239,7 +238,7 @@ has_all_tunnels(struct request *r)
 
 	if (proxy_upgrade(r).n == 0 || conn_takes_tunnel(r, max))
 		return (false);
-	count(&r->worker->counters->events, proxy_tunnels_refused);
+	count(r->worker->counts.handler, proxy_tunnels_refused);
 	log_limited(1, LOG_WARN, conn_id(r), "tunnel.refused",
 	    LF_TEXT("client", conn_remote(r, client)), LF_U64("tunnels", max),
 	    LF_STR("why", "proxy-core.max-tunnels-per-address is reached; the client gets 429"));

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "io/code/stream.h"
 #include "server/config/site.h"
@@ -20,7 +19,7 @@
 #include "server/handler/proxy_impl.h"
 #include "server/module/deflate.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/module/counters.h"
 #include "wire/http1/http1.h"
 
 #define CODE_STREAMS 256u
@@ -108,7 +107,7 @@ take_place(struct request *r)
 	    !deflate_is_busy(r))
 		return (true);
 	__atomic_sub_fetch(&nstreams, 1, __ATOMIC_RELAXED);
-	count(&r->worker->counters->events, deflate_refused);
+	count(r->worker->counts.module, deflate_refused);
 	return (false);
 }
 
@@ -150,7 +149,7 @@ proxy_code_begin(struct relay *rl, const struct proxy_reply *p)
 		return;
 	}
 	rl->coding = coding_name(c);
-	count(&r->worker->counters->events, deflate_streams);
+	count(r->worker->counts.module, deflate_streams);
 }
 
 /* ---- its pieces */

@@ -6,14 +6,13 @@
  *                                                              HINT:   done here
  */
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "wire/http1/headers.h"
 
 #define DROPPED_LINES 2u /* a second */
@@ -23,7 +22,7 @@ proxy_dropped(const struct relay *rl, struct text name, const char *why)
 {
 	struct request *r = rl->r;
 
-	count(&r->worker->counters->events, control_dropped);
+	count(r->worker->counts.handler, control_dropped);
 	log_limited(DROPPED_LINES, LOG_WARN, conn_id(r), "control.dropped",
 	    LF_TEXT("url", r->http.target), LF_STR("backend", exchange_backend(rl->ex)),
 	    LF_TEXT("header", name), LF_STR("why", why), conn_client(r));

@@ -13,14 +13,13 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "files/root.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "wire/urlpath.h"
 #include "server/request/route.h"
 #include "server/request/client.h"
@@ -193,7 +192,7 @@ proxy_send_file(struct relay *rl, const struct proxy_reply *p, enum control c)
 	struct proxy_named to;
 	int status;
 
-	count(&r->worker->counters->events, sendfile_headers);
+	count(r->worker->counts.handler, sendfile_headers);
 	rl->extra.status = p->status;
 	rl->extra.lines = proxy_lines(rl, p, &rl->extra);
 	status = proxy_name(rl, c, p->control[c], &to);

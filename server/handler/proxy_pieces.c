@@ -6,7 +6,6 @@
  * answer, because no byte was sent before all files are open.
  */
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "files/hold/hold.h"
 #include "proxy-core/exchange.h"
@@ -15,7 +14,7 @@
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "wire/codec/pieces.h"
 #include "wire/http1/http1.h"
 
@@ -157,7 +156,7 @@ proxy_send_pieces(struct relay *rl, const struct proxy_reply *p, enum control c)
 	struct request *r = rl->r;
 	int status;
 
-	count(&r->worker->counters->events, sendfile_headers);
+	count(r->worker->counts.handler, sendfile_headers);
 	status = prepare(rl, p, c);
 	if (status == 0) {
 		rl->type = mime_type(r->site->style.mime, rl->pieces->name[0].rest);

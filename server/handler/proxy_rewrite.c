@@ -10,7 +10,6 @@
  * anywhere.  The bytes of a request body are gone, so a request with a body is refused, too.
  */
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
@@ -18,7 +17,7 @@
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "wire/http1/headers.h"
 #include "wire/http1/http1.h"
 #include "wire/http1/scan.h"
@@ -242,7 +241,7 @@ proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
 	struct route_change to = { .path = TEXT_NONE };
 	int status;
 
-	count(&r->worker->counters->events, sendfile_headers);
+	count(r->worker->counts.handler, sendfile_headers);
 	status = redirect_to(rl, p, c, &to);
 	exchange_forget(&rl->ex, true);
 	if (status == 0 && !route_again(r, &to))

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/counter.h"
 #include "base/log.h"
 #include "files/root.h"
 #include "io/body.h"
@@ -19,7 +18,7 @@
 #include "server/request/client.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/handler/counters.h"
 #include "wire/http1/http1.h"
 
 struct proxy_temp {
@@ -76,7 +75,7 @@ opened(struct io_op *op)
 	}
 	rl->temp = NULL;
 	if (op->res >= 0) {
-		count(&rl->r->worker->counters->events, tempfiles_removed);
+		count(rl->r->worker->counts.handler, tempfiles_removed);
 		status = send_opened(t, (int)op->res);
 	} else {
 		failed(t, (int)op->res);
@@ -112,7 +111,7 @@ proxy_send_temp(struct relay *rl, const struct proxy_reply *p, enum control c)
 	struct proxy_named to;
 	int status;
 
-	count(&r->worker->counters->events, sendfile_headers);
+	count(r->worker->counts.handler, sendfile_headers);
 	status = t != NULL ? proxy_name(rl, c, p->control[c], &to) : 500;
 	if (status == 0) {
 		rl->type = mime_type(r->site->style.mime, to.rest);

@@ -10,6 +10,7 @@
 #include "server/config/config.h"
 #include "server/request/client.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/request/told.h"
 #include "server/request/id.h"
 #include "server/request/request.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "server/config/config.h"
@@ -19,13 +18,14 @@
 #include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/request/fault.h"
 #include "server/module/auth.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/request/told.h"
 #include "server/request/route.h"
-#include "server/status/worker_counters.h"
+#include "server/module/counters.h"
 #include "server/worker/base.h"
 #include "wire/codec/message.h"
 
@@ -384,7 +384,7 @@ failed(struct auth_try *t)
 	struct worker_base *w = r->worker;
 	char remote[64];
 
-	count(&w->counters->events, auth_failed);
+	count(w->counts.module, auth_failed);
 	log_limited(10, LOG_WARN, conn_id(r), "auth.failed", LF_TEXT("user", t->check->said.user),
 	    LF_TEXT("client", conn_remote(r, remote)), LF_TEXT("path", request_path(r)),
 	    LF_STR("why", t->check->why != NULL ? t->check->why : "unknown"));
@@ -434,7 +434,7 @@ checked(struct io_op *op)
 		return;
 	}
 	if (op->res != 0) {
-		count(&t->r->worker->counters->events, auth_busy);
+		count(t->r->worker->counts.module, auth_busy);
 		answer(t, 503);
 		return;
 	}
@@ -503,7 +503,7 @@ auth_start(struct request *r)
 		reply_error(r, 500);
 		return (HANDLED_REPLY);
 	}
-	count(&r->worker->counters->events, auth_checks);
+	count(r->worker->counts.module, auth_checks);
 	set_try(r, t);
 	t->since_ns = io_now(r->worker->io);
 	op_init(&t->op, IO_WORK, checked);

@@ -7,6 +7,7 @@
 #include "io/read_whole.h"
 #include "server/config/config.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "wire/http1/headers.h"
 #include "server/module/auth.h"
 

@@ -7,6 +7,7 @@
 #include "server/config/config.h"
 #include "server/handler/cgi.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 
 #define SECONDS_MAX 86400u
 

@@ -13,6 +13,7 @@
 #include "server/config/resources.h"
 #include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "files/hold/hold.h"
@@ -17,7 +16,7 @@
 #include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/module/counters.h"
 #include "server/worker/base.h"
 
 #define MAKE_MS 60000u /* a compression that takes longer is given up: its disk hangs */
@@ -226,7 +225,7 @@ take_result(struct variant *v, struct code_file *c)
 static void
 count_result(struct variants *all, const struct code_file *c)
 {
-	struct counters *n = &all->w->counters->events;
+	struct module_counters *n = all->w->counts.module;
 
 	if (c->err != 0)
 		count(n, deflate_none);
@@ -254,7 +253,7 @@ settle(struct making *m, int64_t res)
 
 	v->making = NULL;
 	if (res != 0) {
-		count(&v->all->w->counters->events, deflate_refused);
+		count(v->all->w->counts.module, deflate_refused);
 		variant_drop(v);
 		return;
 	}
@@ -334,7 +333,7 @@ patience_over(struct io_op *op)
 	if (m->working) {
 		m->impatient = true;
 		if (!list_empty(&m->waiters))
-			count(&m->v->all->w->counters->events, deflate_late);
+			count(m->v->all->w->counts.module, deflate_late);
 		answer_all(m, NULL);
 	}
 	making_end(m);
@@ -419,7 +418,7 @@ make(struct request *r, struct file_entry *e, const struct coder_conf *conf)
 	struct variant *v;
 
 	if (all->nmaking >= DEFLATE_MAKING || deflate_is_busy(r)) {
-		count(&r->worker->counters->events, deflate_refused);
+		count(r->worker->counts.module, deflate_refused);
 		return (NULL);
 	}
 	m = calloc(1, sizeof(*m));

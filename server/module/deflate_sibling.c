@@ -5,7 +5,6 @@
  *                                            `--> the next one; after the last: deflate_file()
  */
 #include "base/arena.h"
-#include "base/counter.h"
 #include "base/must.h"
 #include "files/hold/hold.h"
 #include "server/config/config.h"
@@ -14,7 +13,7 @@
 #include "server/module/deflate.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/module/counters.h"
 #include "server/worker/base.h"
 
 static struct text
@@ -46,7 +45,7 @@ send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum
 
 	if (form == NULL)
 		return (FORMED_NOT);
-	count(&r->worker->counters->events, deflate_siblings);
+	count(r->worker->counts.module, deflate_siblings);
 	reply_file_as(r, e, form, r->extra);
 	file_entry_put(e);
 	return (FORMED_SENT);

@@ -8,6 +8,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 
 #define MAX_AGE_DEFAULT 1u /* without dir-listing.cache */
 #define MAX_AGE_CACHE   15u

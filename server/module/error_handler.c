@@ -10,6 +10,7 @@
 #include "server/request/client.h"
 #include "server/request/fault.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/request/route.h"

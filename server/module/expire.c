@@ -7,6 +7,7 @@
  * the 200 would say (RFC 9110, 15.4.5), because it makes a stored reply fresh again.
  */
 #include "server/module/module.h"
+#include "server/module/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

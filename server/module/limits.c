@@ -8,7 +8,6 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/meters.h"
 #include "server/config/config.h"
@@ -16,7 +15,7 @@
 #include "server/module/module.h"
 #include "server/request/request.h"
 #include "server/request/told.h"
-#include "server/status/worker_counters.h"
+#include "server/module/counters.h"
 #include "server/worker/base.h"
 
 #define OVER_RATE_MAX 20u /* 429s in a row; then the client has to connect again */
@@ -43,9 +42,9 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 
 	m->metered = METERED_REFUSED;
 	request_told(r)->over_rate = true;
-	count(&r->worker->counters->events, requests_over_rate);
+	count(r->worker->counts.module, requests_over_rate);
 	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
-		count(&r->worker->counters->events, over_rate_closed);
+		count(r->worker->counts.module, over_rate_closed);
 		conn_close_after(r);
 	}
 	log_limited(1, LOG_WARN, conn_id(r), "request.over-rate",

@@ -17,7 +17,6 @@
 #define SERVER_MODULE_MODULE_H
 
 #include "base/text.h"
-#include "server/module/rules.h"
 
 struct buf;
 struct conf;

@@ -1,5 +1,6 @@
 /* server/module/modules.c -- the table of modules, and the stages; see module.h. */
 #include "server/module/module.h"
+#include "server/module/rules.h"
 
 #include <stdio.h>
 

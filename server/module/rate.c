@@ -10,6 +10,7 @@
 #include "server/config/site.h"
 #include "server/request/client.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/worker/base.h"
 
 struct rate_share { /* server.kbytes-per-second-per-address; as long as the turns of the sender */

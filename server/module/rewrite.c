@@ -24,6 +24,7 @@
 #include "server/request/client.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/request/request.h"
 #include "server/request/route.h"
 #include "server/worker/base.h"

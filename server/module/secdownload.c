@@ -17,6 +17,7 @@
 #include "server/config/config.h"
 #include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/reply/scope.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"

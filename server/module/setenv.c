@@ -12,6 +12,7 @@
  * configuration only, so a client can put nothing into them.
  */
 #include "server/module/module.h"
+#include "server/module/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

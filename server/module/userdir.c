@@ -13,7 +13,6 @@
 #include "server/config/resources.h"
 #include "server/module/module.h"
 #include "server/module/vhost.h"
-#include "server/reply/reply.h"
 #include "server/request/request.h"
 #include "server/worker/base.h"
 

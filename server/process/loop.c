@@ -6,16 +6,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "io/start/listen.h"
 #include "io/memory/memory_status.h"
 #include "server/process/impl.h"
+#include "server/status/counters.h"
 
 #define STOP_MS      1500u /* TERM: waits this long for workers, then leaves */
 #define POLL_MS      50    /* interval of the checks of draining generations */
-#define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
+#define COUNTERS_MAX (sizeof(struct server_counters) / sizeof(uint64_t))
 
 /* What the main thread polls besides names, applications and control sockets. */
 enum { POLL_SIGNALS, POLL_STDIN, POLL_RELOAD, POLL_HELPER, POLL_UPGRADE, OWN_POLLS };
@@ -47,13 +47,11 @@ log_counters(const struct process *ps)
 {
 	struct log_field f[COUNTERS_MAX + IO_MEMORY_FIELDS];
 	const struct counter_info *ci;
-	const struct worker_counters *t;
-	struct counters sum = { 0 };
+	struct server_counters sum;
 	struct pressure p;
 	size_t n = 0;
 
-	for (t = worker_counters_first(&ps->counters_list); t != NULL; t = t->next)
-		counters_add(&sum, &t->events, server_counter_infos);
+	server_counters_sum(&ps->counters_list, &sum);
 	for (ci = server_counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++)
 		if (counter_get(&sum, ci) != 0)
 			f[n++] = LF_U64(ci->name, counter_get(&sum, ci));

@@ -6,10 +6,10 @@
  * happens with enough memory.
  */
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/must.h"
 #include "io/memory/memory_status.h"
 #include "server/process/impl.h"
+#include "server/status/counters.h"
 
 #define REFAULT_BYTES (1u << 20) /* less is not worth a line */
 #define STALLED_US    100000u    /* 1 % of ten seconds */
@@ -21,17 +21,8 @@ struct seen {
 
 static struct seen last;
 
-static void
-counters_sum(const struct process *ps, struct counters *sum)
-{
-	const struct worker_counters *t;
-
-	for (t = worker_counters_first(&ps->counters_list); t != NULL; t = t->next)
-		counters_add(sum, &t->events, server_counter_infos);
-}
-
 static struct seen
-seen_of(const struct pressure *p, const struct counters *c)
+seen_of(const struct pressure *p, const struct io_counters *c)
 {
 	uint64_t some = p->psi[PRESSURE_CGROUP].some_us;
 
@@ -50,7 +41,7 @@ is_worse(const struct seen *now)
 }
 
 static void
-log_memory(const struct pressure *p, const struct counters *c)
+log_memory(const struct pressure *p, const struct io_counters *c)
 {
 	struct log_field f[IO_MEMORY_FIELDS + 6];
 	size_t n = io_memory_status_fields(p, f);
@@ -67,21 +58,21 @@ log_memory(const struct pressure *p, const struct counters *c)
 static void
 seen(void *arg, const struct pressure *p)
 {
-	struct counters sum = { 0 };
+	struct server_counters sum;
 	struct seen now;
 
-	counters_sum(arg, &sum);
-	now = seen_of(p, &sum);
+	server_counters_sum(&((const struct process *)arg)->counters_list, &sum);
+	now = seen_of(p, &sum.io);
 	if (now.logged_ns < last.logged_ns + MEMORY_LOOK_S * NS_PER_S || !is_worse(&now))
 		return;
 	last = now;
-	log_memory(p, &sum);
+	log_memory(p, &sum.io);
 }
 
 void
 process_pressure_watch(struct process *ps, bool on)
 {
-	const struct counters none = { 0 };
+	const struct io_counters none = { 0 };
 	struct pressure p;
 
 	pressure_on_look(NULL, NULL);

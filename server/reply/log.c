@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/timing.h"
 #include "io/file.h"
@@ -21,6 +20,7 @@
 #include "server/request/fault.h"
 #include "server/request/request.h"
 #include "server/status/hosts.h"
+#include "server/reply/counters.h"
 #include "server/status/worker_counters.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
@@ -89,7 +89,7 @@ is_left_out(const struct request *r)
 	}
 	if (w->refused_lines.lines++ < r->conf->accesslog_refused)
 		return (false);
-	count(&w->counters->events, access_left_out);
+	count(w->counts.reply, access_left_out);
 	return (true);
 }
 
@@ -233,7 +233,7 @@ count_by(const struct request *r)
 static void
 count_reply(struct request *r, bool batched)
 {
-	struct counters *c = &r->worker->counters->events;
+	struct reply_counters *c = r->worker->counts.reply;
 
 	count(c, replies);
 	count_by(r);
@@ -272,7 +272,7 @@ reply_log_cut(struct request *r)
 {
 	if (r->site == NULL || r->status == 0)
 		return;
-	count(&r->worker->counters->events, replies_cut);
+	count(r->worker->counts.reply, replies_cut);
 	if (r->body_bytes > r->sent)
 		r->body_bytes = r->sent;
 	if (r->site->access != NULL)
@@ -296,7 +296,7 @@ log_changed(struct request *r)
 	struct worker_base *w = r->worker;
 
 	log_limited(1, LOG_WARN, conn_id(r), "file.changed", conn_client(r),
-	    LF_TEXT("path", request_path(r)), LF_U64("changed", w->counters->events.file_changed),
+	    LF_TEXT("path", request_path(r)), LF_U64("changed", w->counts.reply->file_changed),
 	    LF_STR("then", "connection cut, because two versions would look like one"),
 	    LF_STR("do", "replace files by rename, or set server.cut-changed-files = \"disable\" "
 			 "for those that may be mixed"));

@@ -12,7 +12,7 @@
 #include "io/mounts.h"
 #include "server/request/client.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/request/counters.h"
 #include "server/worker/base.h"
 #include "wire/http1/http1.h"
 
@@ -103,7 +103,7 @@ fault_own(struct request *r, int status)
 void
 fault_count(const struct request *r)
 {
-	struct counters *c = &r->worker->counters->events;
+	struct request_counters *c = r->worker->counts.request;
 
 	switch (request_slot(r, mine)->cause) {
 	case FAULT_NONE: break; /* the application's own */

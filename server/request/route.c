@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "proxy-core/exchange.h"
@@ -13,7 +12,7 @@
 #include "server/config/site.h"
 #include "server/handler/handler.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/request/counters.h"
 #include "wire/urlpath.h"
 #include "server/request/client.h"
 #include "server/handler/cgi.h"
@@ -45,7 +44,7 @@ route_undecided(struct request *r, const char *what, struct text where)
 {
 	struct worker_base *w = r->worker;
 
-	count(&w->counters->events, match_failed);
+	count(w->counts.request, match_failed);
 	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", conn_client(r), LF_STR("in", what),
 	    LF_TEXT("at", where),
 	    LF_STR("why", "the regular expression took too long or too much memory for this "

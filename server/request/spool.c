@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "files/root.h"
@@ -15,7 +14,7 @@
 #include "server/config/resources.h"
 #include "server/process/share.h"
 #include "server/request/request.h"
-#include "server/status/worker_counters.h"
+#include "server/request/counters.h"
 #include "server/worker/base.h"
 
 struct request;
@@ -87,7 +86,7 @@ part_close(struct spool *s, struct part *p)
 		return;
 	io_file_put(p->file);
 	p->file = NULL;
-	count(&s->w->counters->events, spool_closed);
+	count(s->w->counts.request, spool_closed);
 }
 
 static void
@@ -186,7 +185,7 @@ fail(struct spool *s, int err)
 {
 	s->err = err;
 	if (err == -EDQUOT || err == -ENOSPC)
-		count(&s->w->counters->events, spool_refused);
+		count(s->w->counts.request, spool_refused);
 	tell(s);
 }
 
@@ -221,7 +220,7 @@ opened(struct io_op *op)
 		if (f != NULL) {
 			s->part[s->nparts++].file = f;
 			s->need_file = false;
-			count(&s->w->counters->events, spool_opened);
+			count(s->w->counts.request, spool_opened);
 		}
 	}
 	if (!op_over(s))
@@ -256,7 +255,7 @@ written(struct io_op *op)
 	if (op->res > 0) {
 		s->part[s->nparts - 1].to += (uint64_t)op->res;
 		s->mem_at += (size_t)op->res;
-		count_add(&s->w->counters->events, spool_bytes, (uint64_t)op->res);
+		count_add(s->w->counts.request, spool_bytes, (uint64_t)op->res);
 	}
 	if (!op_over(s))
 		return;
@@ -357,7 +356,7 @@ spool_add(struct spool *s, struct text t)
 		return (true);
 	s->err = may_write(s);
 	if (s->err == -EDQUOT)
-		count(&s->w->counters->events, spool_refused);
+		count(s->w->counts.request, spool_refused);
 	if (s->err == 0)
 		write_on(s);
 	return (true);

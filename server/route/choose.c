@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "base/counter.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
 #include "server/config/site.h"
@@ -18,7 +17,7 @@
 #include "server/request/route.h"
 #include "server/request/told.h"
 #include "server/route/sites.h"
-#include "server/status/worker_counters.h"
+#include "server/route/counters.h"
 #include "server/worker/base.h"
 #include "wire/urlpath.h"
 
@@ -41,7 +40,7 @@ undo(struct conf *conf, void *arg)
 	struct worker_base *w = arg;
 
 	if (!w->stopping)
-		count(&w->counters->events, sets_evicted);
+		count(w->counts.route, sets_evicted);
 	if (conf->derived != NULL)
 		site_free(conf->derived);
 	conf->derived = NULL;

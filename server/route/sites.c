@@ -14,6 +14,7 @@
 #include "server/handler/handler.h"
 #include "server/log/debug_log.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/reply/scope.h"
 #include "server/request/id.h"
 #include "server/worker/base.h"

@@ -189,23 +189,24 @@ static void
 tiles(struct buf *out, const struct status *s)
 {
 	const struct histogram *total = &s->stage[stage_total];
-	const struct counters *c = &s->sum;
+	const struct server_counters *c = &s->sum;
 
 	buf_str(out, "<div class=\"tiles\">\n");
 	tile_begin(out, "Requests per second", "requests/read");
 	live(out, "requests_sliding_avg", "requests/per_second_5s", COUNT, s->requests_5s);
 	buf_str(out, "</div><p>");
-	live(out, "requests", "requests/read", COUNT, (double)c->requests);
+	live(out, "requests", "requests/read", COUNT, (double)c->conn.requests);
 	buf_str(out, " in all, ");
-	live(out, "requests_avg", "requests/per_second", COUNT, status_average(s, c->requests));
+	live(out, "requests_avg", "requests/per_second", COUNT,
+	    status_average(s, c->conn.requests));
 	buf_str(out, "/s on average</p></section>\n");
 	tile_begin(out, "Traffic per second", "traffic/sent_bytes");
 	live(out, "requests_sliding_traffic", "traffic/bytes_per_second_5s", BYTES, s->bytes_5s);
 	buf_str(out, "</div><p>");
-	live(out, "traffic", "traffic/sent_bytes", BYTES, (double)c->bytes_sent);
+	live(out, "traffic", "traffic/sent_bytes", BYTES, (double)c->conn.bytes_sent);
 	buf_str(out, " in all, ");
 	live(out, "traffic_avg", "traffic/bytes_per_second", BYTES,
-	    status_average(s, c->bytes_sent));
+	    status_average(s, c->conn.bytes_sent));
 	buf_str(out, "/s on average</p></section>\n");
 	tile_begin(out, "99 of 100 answered in", NULL);
 	live(out, NULL, "stages/total/p99_ns", TIME_NS, (double)histogram_percentile(total, 0.99));
@@ -227,11 +228,14 @@ tiles(struct buf *out, const struct status *s)
 	live(out, NULL, "disk/oldest_ns", TIME_NS, (double)s->disk_oldest_ns);
 	buf_str(out, "</p></section>\n");
 	tile_begin(out, "Failures (5xx)", NULL);
-	live(out, NULL, "counters/server.requests.replied-5xx", TROUBLE, (double)c->replies_5xx);
+	live(out, NULL, "counters/server.requests.replied-5xx", TROUBLE,
+	    (double)c->reply.replies_5xx);
 	buf_str(out, "</div><p>");
-	live(out, NULL, "counters/server.requests.replied-4xx", COUNT, (double)c->replies_4xx);
+	live(out, NULL, "counters/server.requests.replied-4xx", COUNT,
+	    (double)c->reply.replies_4xx);
 	buf_str(out, " replies 4xx, ");
-	live(out, NULL, "counters/server.connections.client-gone", COUNT, (double)c->client_gone);
+	live(out, NULL, "counters/server.connections.client-gone", COUNT,
+	    (double)c->conn.client_gone);
 	buf_str(out, " clients gone</p></section>\n</div>\n");
 }
 
@@ -419,7 +423,7 @@ memory(struct buf *out, const struct status *s)
 {
 	static const char *const columns[] = { "memory", "now", NULL };
 	const struct io_memory_status *m = &s->memory;
-	const struct counters *c = &s->sum;
+	const struct server_counters *c = &s->sum;
 
 	table_begin(out, "Memory of files", columns);
 	memory_row(out, "may be used", BYTES, m->pressure.limit_bytes, "memory/limit_bytes");
@@ -431,8 +435,9 @@ memory(struct buf *out, const struct status *s)
 		memory_row(out, "longest wait of a loop", TIME_NS, m->held.longest_wait_ns,
 		    "memory/longest_loop_wait_ns");
 	}
-	memory_row(out, "waits of loops", TROUBLE, c->loop_waits, "counters/server.io.loop-waits");
-	memory_row(out, "windows gone before they were sent", COUNT, c->pages_gone,
+	memory_row(out, "waits of loops", TROUBLE, c->io.loop_waits,
+	    "counters/server.io.loop-waits");
+	memory_row(out, "windows gone before they were sent", COUNT, c->io.pages_gone,
 	    "counters/server.io.pages-gone");
 	table_end(out);
 }

@@ -9,16 +9,17 @@ typedef void put_histogram(struct buf *, const struct histogram *);
 static void
 requests(struct buf *out, const struct status *s)
 {
-	const struct counters *c = &s->sum;
+	const struct server_counters *c = &s->sum;
 
 	buf_printf(out,
 	    "\"requests\":{\"read\":%" PRIu64 ",\"replied\":%" PRIu64
 	    ",\"per_second_5s\":%.1f,\"per_second\":%.3f},\n",
-	    c->requests, c->replies, s->requests_5s, status_average(s, c->requests));
+	    c->conn.requests, c->reply.replies, s->requests_5s,
+	    status_average(s, c->conn.requests));
 	buf_printf(out,
 	    "\"traffic\":{\"sent_bytes\":%" PRIu64
 	    ",\"bytes_per_second_5s\":%.1f,\"bytes_per_second\":%.3f},\n",
-	    c->bytes_sent, s->bytes_5s, status_average(s, c->bytes_sent));
+	    c->conn.bytes_sent, s->bytes_5s, status_average(s, c->conn.bytes_sent));
 }
 
 static void

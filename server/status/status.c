@@ -21,8 +21,8 @@ const struct phase_info phase_infos[NPHASES] = {
 double
 status_hit_ratio(const struct status *s)
 {
-	double hits = (double)(s->sum.stat_hits + s->sum.stat_absent_hits);
-	double all = hits + (double)(s->sum.stat_misses + s->sum.stat_joins);
+	double hits = (double)(s->sum.hold.stat_hits + s->sum.hold.stat_absent_hits);
+	double all = hits + (double)(s->sum.hold.stat_misses + s->sum.hold.stat_joins);
 
 	return (all > 0 ? hits / all : 0);
 }
@@ -54,8 +54,8 @@ worker_take(struct status *s, const struct worker_counters *t, uint64_t now_ns)
 
 	for (i = 0; i < NPHASES; i++)
 		w->connections += shared_get(t->phase[i]);
-	w->requests = shared_get(t->events.requests);
-	w->bytes_sent = shared_get(t->events.bytes_sent);
+	w->requests = shared_get(t->events->conn.requests);
+	w->bytes_sent = shared_get(t->events->conn.bytes_sent);
 	w->requests_5s = rate_read(&t->requests, now_ns);
 	w->bytes_5s = rate_read(&t->bytes, now_ns);
 }
@@ -79,7 +79,6 @@ worker_counters_add(struct status *s, const struct worker_counters *t, uint64_t 
 {
 	unsigned i;
 
-	counters_add(&s->sum, &t->events, server_counter_infos);
 	replies_add(&s->by, &t->by);
 	for (i = 0; i < NPHASES; i++)
 		s->phase[i] += shared_get(t->phase[i]);
@@ -95,10 +94,10 @@ worker_counters_add(struct status *s, const struct worker_counters *t, uint64_t 
 
 /* A worker that starts meanwhile puts its tally in front of this walk. */
 static bool
-workers_take(struct status *s, const struct worker_counters *first)
+workers_take(struct status *s, const struct counters_list *all)
 {
 	uint64_t now_ns = clock_mono_ns();
-	const struct worker_counters *t;
+	const struct worker_counters *first = worker_counters_first(all), *t;
 	size_t n = 0;
 	unsigned i;
 
@@ -109,8 +108,9 @@ workers_take(struct status *s, const struct worker_counters *first)
 		return (false);
 	for (t = first; t != NULL; t = t->next)
 		worker_counters_add(s, t, now_ns);
-	s->sum.log_suppressed = log_suppressed();
-	s->sum.log_dropped = logfile_dropped();
+	server_counters_sum(all, &s->sum);
+	s->sum.status.log_suppressed = log_suppressed();
+	s->sum.status.log_dropped = logfile_dropped();
 	for (i = 0; i < NPHASES; i++)
 		s->connections += s->phase[i];
 	s->busy = s->connections - s->phase[phase_idle];
@@ -242,7 +242,7 @@ status_new(struct request *r)
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;
 	threads_take(s, w->conf.io.pools);
 	io_memory_status_take(&s->memory, w->conf.io.pools);
-	if (!workers_take(s, worker_counters_first(all)) || !backends_take(s)) {
+	if (!workers_take(s, all) || !backends_take(s)) {
 		status_free(s);
 		return (NULL);
 	}

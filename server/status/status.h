@@ -18,6 +18,7 @@
 #include "proxy-core/backend_health.h"
 #include "proxy-core/backend_times.h"
 #include "proxy-core/own_5xx.h"
+#include "server/status/counters.h"
 #include "server/status/worker_counters.h"
 
 struct request;
@@ -54,7 +55,7 @@ struct status {
 	unsigned draining;   /* generations */
 	bool helper_lost;    /* since helper_since_s no helper process runs */
 	uint64_t helpers_lost, helper_since_s;
-	struct counters sum;
+	struct server_counters sum;
 	struct replies_by by;
 	const struct hosts *hosts;
 	uint64_t phase[NPHASES];

@@ -20,12 +20,12 @@ status_auto(struct buf *out, const struct status *s)
 {
 	unsigned i;
 
-	buf_printf(out, "Total Accesses: %" PRIu64 "\n", s->sum.requests);
-	buf_printf(out, "Total kBytes: %" PRIu64 "\n", s->sum.bytes_sent / 1024);
+	buf_printf(out, "Total Accesses: %" PRIu64 "\n", s->sum.conn.requests);
+	buf_printf(out, "Total kBytes: %" PRIu64 "\n", s->sum.conn.bytes_sent / 1024);
 	buf_printf(out, "Uptime: %" PRIu64 "\n", s->uptime_s);
 	buf_printf(out, "BusyServers: %" PRIu64 "\n", s->busy);
 	buf_printf(out, "IdleServers: %" PRIu64 "\n", s->phase[phase_idle]);
-	buf_printf(out, "Traffic: %.0f\n", status_average(s, s->sum.bytes_sent));
+	buf_printf(out, "Traffic: %.0f\n", status_average(s, s->sum.conn.bytes_sent));
 	buf_printf(out, "Traffic5s: %.0f\n", s->bytes_5s);
 	buf_str(out, "Scoreboard: ");
 	for (i = 0; i < NPHASES; i++)

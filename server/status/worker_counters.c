@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "server/status/counters.h"
 
 #define LINE 64u /* no two workers write to one line of the processor's cache */
 
@@ -37,12 +38,19 @@ counters_list_free(struct counters_list *all)
 static struct worker_counters *
 worker_counters_new(struct counters_list *all)
 {
-	size_t size = (sizeof(struct worker_counters) + LINE - 1) / LINE * LINE;
-	struct worker_counters *t = aligned_alloc(LINE, size);
+	struct both {
+		struct worker_counters t;
+		struct server_counters events;
+	} * both;
+	size_t size = (sizeof(*both) + LINE - 1) / LINE * LINE;
+	struct worker_counters *t;
 
-	if (t == NULL)
+	both = aligned_alloc(LINE, size);
+	if (both == NULL)
 		return (NULL);
-	memset(t, 0, size);
+	memset(both, 0, size);
+	t = &both->t;
+	t->events = &both->events;
 	running_desk_init(&t->desk);
 	t->next = all->first;
 	__atomic_store_n(&all->first, t, __ATOMIC_RELEASE);

@@ -14,7 +14,6 @@
 #define SERVER_STATUS_WORKER_COUNTERS_H
 
 #include <stdbool.h>
-#include "base/counter.h"
 #include "base/histogram.h"
 #include "base/rate.h"
 #include "base/timing.h"
@@ -49,8 +48,10 @@ struct replies_by { /* of completed replies */
 	} host[HOSTS_MAX + 1];     /* the last one: of all other hosts */
 };
 
+struct server_counters;
+
 struct worker_counters {
-	struct counters events;
+	struct server_counters *events; /* server/status/counters.h */
 	struct replies_by by;
 	uint64_t phase[NPHASES]; /* connections */
 	uint64_t cached;         /* entries of the open-file cache */

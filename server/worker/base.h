@@ -62,8 +62,17 @@ struct log_stamp { /* of server/log/accesslog_format.c: a time as text */
 
 struct worker_base {
 	struct io *io;
-	const struct conn_verbs *verbs;   /* of a connection: server/request/client.h */
-	struct worker_counters *counters; /* what it counts */
+	const struct conn_verbs *verbs; /* of a connection: server/request/client.h */
+	struct room_counters {          /* what each room counts */
+		struct conn_counters *conn;
+		struct handler_counters *handler;
+		struct module_counters *module;
+		struct proxy_counters *proxy;
+		struct reply_counters *reply;
+		struct request_counters *request;
+		struct route_counters *route;
+	} counts;
+	struct worker_counters *counters; /* the other numbers of status pages */
 	struct file_cache *files;
 	struct worker_conf conf;
 	struct conf_view *view;

@@ -26,6 +26,7 @@
 #include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/route/choose.h"
+#include "server/status/counters.h"
 
 #define IDLE_REQUESTS 16u /* spare requests that are kept while no client has a request */
 /* User memory of a connection, measured with 10,000 connections of which half had a request. */
@@ -61,7 +62,7 @@ cache_make(struct worker *w)
 		.forget_ms = (uint32_t)(1000 * c->cache_forget),
 	};
 
-	w->base.files = file_cache_new(w->base.io, &w->base.counters->events, &lim);
+	w->base.files = file_cache_new(w->base.io, &w->base.counters->events->hold, &lim);
 	return (w->base.files != NULL ? 0 : -ENOMEM);
 }
 
@@ -88,6 +89,19 @@ trusts_free(struct worker *w)
 	for (i = 0; w->trusts != NULL && i <= w->base.conf.nlisteners; i++)
 		trust_free(w->trusts[i]);
 	free(w->trusts);
+}
+
+static void
+count_into(struct worker_base *w, struct server_counters *all)
+{
+	w->counts = (struct room_counters){ .conn = &all->conn,
+		.handler = &all->handler,
+		.module = &all->module,
+		.proxy = &all->proxy,
+		.reply = &all->reply,
+		.request = &all->request,
+		.route = &all->route };
+	io_count_into(w->io, &all->io);
 }
 
 int
@@ -121,7 +135,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 		free(w);
 		return (err != 0 ? err : -ENOMEM);
 	}
-	io_count_into(w->base.io, &w->base.counters->events);
+	count_into(&w->base, w->base.counters->events);
 	rest_init(&w->rest, w->base.io, drop_spares);
 	running_desk_open(&w->base.counters->desk, w->base.io);
 	spread_init(w);
@@ -216,7 +230,7 @@ obey(struct worker *w)
 	if (mode >= WORKER_CUT && !w->base.stopping) {
 		w->base.stopping = true;
 		if (mode == WORKER_CUT)
-			count_add(&w->base.counters->events, drain_cut, w->nconns);
+			count_add(w->base.counts.conn, drain_cut, w->nconns);
 		conn_stop_all(w);
 	}
 }
@@ -226,7 +240,7 @@ obey(struct worker *w)
 static void
 memory_note(struct worker *w)
 {
-	const struct counters *c = &w->base.counters->events;
+	const struct io_counters *c = &w->base.counters->events->io;
 	uint64_t reads = c->file_reads + c->loop_waits + c->pages_gone;
 
 	if (reads == w->memory.reads || io_now(w->base.io) < w->memory.due_ns)
@@ -242,11 +256,11 @@ counters_note(struct worker *w)
 {
 	struct worker_counters *t = w->base.counters;
 
-	rate_note(&t->requests, io_now(w->base.io), t->events.requests);
-	rate_note(&t->bytes, io_now(w->base.io), t->events.bytes_sent);
+	rate_note(&t->requests, io_now(w->base.io), t->events->conn.requests);
+	rate_note(&t->bytes, io_now(w->base.io), t->events->conn.bytes_sent);
 	shared_set(t->cached, file_cache_entries(w->base.files));
 	shared_set(t->sets, conf_view_sets(w->base.view));
-	rest_note(&w->rest, t->events.requests,
+	rest_note(&w->rest, t->events->conn.requests,
 	    file_cache_memory(w->base.files) + (uint64_t)w->nconns * CONN_MEMORY);
 	memory_note(w);
 	if (shared_get(t->desk.asked))

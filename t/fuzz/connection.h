@@ -27,6 +27,7 @@
 #include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/module/rules.h"
+#include "server/status/counters.h"
 #include "server/worker/worker.h"
 
 /* Around calls of the server, not around those of the test. */
@@ -642,7 +643,7 @@ all_end(void)
 		time_passes(1000);
 	}
 	must(w->nconns == 0);
-	must(w->base.counters->events.connection_bugs == 0);
+	must(w->base.counts.conn->connection_bugs == 0);
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "server/config/impl.h"
 #include "server/config/check/rewrite.h"
 #include "server/module/module.h"
+#include "server/module/rules.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

@@ -12,7 +12,7 @@ sub slurp { my ($file) = @_; return Test::Util::slurp("$root/$file") }
 sub names { my ($file, $re) = @_; return map { $_ => 1 } slurp($file) =~ /$re/mg }
 
 my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|ALIAS|BLOCK)/m);
-my %counter = map { names($_, qr/^C\((?:[\w.]+, )?\w+, "([^"]+)"/m) } 'base/counters.def', 'fcgi-stat-accel/counters.def';
+my %counter = map { names($_, qr/^C\((?:[\w.]+, )?\w+, "([^"]+)"/m) } 'server/status/counters.def', 'fcgi-stat-accel/counters.def';
 my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,files,proxy-core,server,fcgi-stat-accel,walk,accel-warm,accel-pool}/{,*/,*/*/}*.[ch]";
 my %seen;
 

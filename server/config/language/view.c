@@ -243,7 +243,7 @@ conf_view_match(struct conf_view *v, const struct conf_input *in)
 
 bool
 conf_view_capture(const struct conf_view *v, unsigned block, const struct conf_input *in,
-    struct text cap[MATCH_CAPTURES], bool *decoded)
+    struct text *cap, bool *decoded)
 {
 	const struct cfg_block *b = g_ptr_array_index(v->cfg->blocks, block);
 

@@ -1,8 +1,7 @@
-/* t/unit/base/log.c -- the form of a log line; must(), counters and lists. */
+/* t/unit/base/log.c -- the form of a log line; must() and lists. */
 #include <errno.h>
 #include <pthread.h>
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "t/unit/test.h"
@@ -309,7 +308,7 @@ TEST("/log/limited-threads")
 	g_assert_cmpuint((uint64_t)lines + log_suppressed() - before, ==, THREADS * EACH);
 }
 
-/* ---------------------------------------------------------------- must, counters, lists */
+/* ---------------------------------------------------------------- must, lists */
 
 TEST("/must")
 {
@@ -321,20 +320,6 @@ TEST("/must")
 	g_test_trap_subprocess(NULL, 0, 0);
 	g_test_trap_assert_failed();
 	g_test_trap_assert_stderr("*level=alert ev=must.failed*1 == 2*");
-}
-
-TEST("/counter")
-{
-	struct counters c = { 0 };
-	const struct counter_info *info;
-	size_t n = 0;
-
-	count(&c, requests);
-	count_add(&c, requests, 4);
-	for (info = server_counter_infos; info->name != NULL; info++, n++)
-		g_assert_cmpuint(counter_get(&c, info), ==,
-		    strcmp(info->name, "requests") == 0 ? 5 : 0);
-	g_assert_cmpuint(n * sizeof(uint64_t), ==, sizeof(c));
 }
 
 struct member {

@@ -7,11 +7,12 @@
 #include "base/clock.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
+#include "files/hold/counters.h"
 #include "files/hold/hold.h"
 #include "t/unit/test.h"
 
 static struct io *io;
-static struct counters counters;
+static struct hold_counters counters;
 static struct file_cache *cache;
 static unsigned opened; /* descriptors handed out: FIRST_FD and those after it */
 
@@ -52,7 +53,7 @@ static void
 up(const struct file_limits *limits)
 {
 	io = sim_new();
-	counters = (struct counters){ 0 };
+	counters = (struct hold_counters){ 0 };
 	opened = 0;
 	cache = file_cache_new(io, &counters, limits);
 	g_assert_nonnull(cache);

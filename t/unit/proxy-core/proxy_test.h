@@ -7,11 +7,12 @@
 #include "proxy-core/address.h"
 #include "proxy-core/backends.h"
 #include "proxy-core/conf.h"
+#include "proxy-core/counters.h"
 #include "proxy-core/exchange.h"
 #include "t/unit/wire/wire_test.h"
 
 static struct io *io;
-static struct counters counters;
+static struct proxy_counters counters;
 static GString *logged;
 
 static const char *const one[] G_GNUC_UNUSED = { "10.0.0.1:80" };

@@ -91,7 +91,7 @@ TEST("/accept/shortage")
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 2);
+		g_assert_cmpuint(w->base.counts.conn->accept_pauses, ==, 2);
 		disk();
 		down();
 	}
@@ -111,8 +111,8 @@ TEST("/accept/shortage-makes-room")
 		accept_says(errs[i]);
 		closed_are("1");
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 0);
-		g_assert_cmpuint(w->base.counters->events.room_silent, ==, 1);
+		g_assert_cmpuint(w->base.counts.conn->accept_pauses, ==, 0);
+		g_assert_cmpuint(w->base.counts.conn->room_silent, ==, 1);
 		g_assert_nonnull(strstr(logged->str, "ev=connection.made-room"));
 		g_assert_nonnull(strstr(logged->str, "address=127.0.0.2"));
 		disk();
@@ -155,7 +155,7 @@ TEST_IN("/accept/idle-ends-pause", up_with("", 1, 2), down())
 	for (i = 0; i < 3; i++)
 		s[i] = accept_busy();
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-	g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->accept_pauses, ==, 1);
 	disk();
 	take(s[0], SIZE_MAX);
 	take(s[1], SIZE_MAX);
@@ -163,7 +163,7 @@ TEST_IN("/accept/idle-ends-pause", up_with("", 1, 2), down())
 	closed_are("");
 	accept_from(2);
 	closed_are("0 1"); /* one was above the limit */
-	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
+	g_assert_cmpuint(w->base.counts.conn->room_idle, ==, 2);
 }
 
 TEST_IN("/accept/idle-goes-first", up_with("", 1, 4), down())
@@ -178,8 +178,8 @@ TEST_IN("/accept/idle-goes-first", up_with("", 1, 4), down())
 	closed_are("1 3");
 	accept_from(3); /* 2 and 3 have two each; 2 has had them for longer */
 	closed_are("0 1 3");
-	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
-	g_assert_cmpuint(w->base.counters->events.room_silent, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->room_idle, ==, 2);
+	g_assert_cmpuint(w->base.counts.conn->room_silent, ==, 1);
 	g_assert_cmpuint(w->nconns, ==, 4);
 }
 
@@ -223,7 +223,7 @@ TEST_IN("/accept/majority-makes-room", up_with("", 1, 20), down())
 	closed_are("8 9");              /* now it has half */
 	say(accept_from(5), GET("/a")); /* its accept was in flight */
 	closed_are("8 9");
-	g_assert_cmpuint(w->base.counters->events.room_busy, ==, 2);
+	g_assert_cmpuint(w->base.counts.conn->room_busy, ==, 2);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
 	g_assert_cmpuint(w->nconns, ==, 21);
 	disk();
@@ -245,7 +245,7 @@ TEST_IN("/accept/majority-is-no-proxy", up_with("", 1, 20), down())
 	closed_are("0 1 2 20");
 	g_assert_null(accept_from(2));
 	clients--; /* closed without a connection */
-	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->room_refused, ==, 1);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	disk();
 }
@@ -265,14 +265,14 @@ TEST_IN("/accept/slow-makes-room", up_with("", 1, 20), down())
 		closed_are("");
 		sim_advance_ms(io, 500);
 	}
-	g_assert_cmpuint(w->base.counters->events.room_slow, ==, 0);
+	g_assert_cmpuint(w->base.counts.conn->room_slow, ==, 0);
 	sim_advance_ms(io, 1000);
-	g_assert_cmpuint(w->base.counters->events.room_slow, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->room_slow, ==, 1);
 	closed_are("0");
 	say(accept_from(2), GET("/a"));
 	say(accept_from(3), GET("/a"));
 	g_assert_false(is_closed(22));
-	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 0);
+	g_assert_cmpuint(w->base.counts.conn->room_refused, ==, 0);
 	disk();
 }
 
@@ -315,8 +315,8 @@ TEST("/accept/per-address")
 	g_assert_null(accept_from(1));
 	clients--; /* closed without a connection */
 	g_assert_cmpuint(w->nconns, ==, 2);
-	g_assert_cmpuint(w->base.counters->events.address_full, ==, 1);
-	g_assert_cmpuint(w->base.counters->events.accepts, ==, 2);
+	g_assert_cmpuint(w->base.counts.conn->address_full, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->accepts, ==, 2);
 	g_assert_nonnull(
 	    strstr(logged->str, "ev=connection.refused address=127.0.0.1 connections=2"));
 	g_assert_nonnull(accept_from(2));
@@ -340,7 +340,7 @@ TEST_IN("/accept/heads-are-bounded", up_with("", 1, 1000), down())
 	for (i = 0; i < 6; i++)
 		say(accept_from(2), "GET /a HTTP/1.1\r\nX: ");
 	closed_are("1 2");
-	g_assert_cmpuint(w->base.counters->events.room_heads, ==, 2);
+	g_assert_cmpuint(w->base.counts.conn->room_heads, ==, 2);
 	g_assert_cmpuint(w->eviction.bytes, ==, 5 * 256);
 	asks(s, "TP/1.1\r\n" HOST "\r\n", "200");
 	g_assert_cmpuint(w->eviction.bytes, ==, 4 * 256);

@@ -21,13 +21,13 @@ UP_TEST("/conn/ended/answer", APP)
 	ends(s);
 	g_assert_false(is_closed(0));
 	g_assert_false(sim_find(io, SIM_HANGUP, s)->or_end); /* now only a reset counts */
-	g_assert_cmpuint(w->base.counters->events.client_ended, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->client_ended, ==, 1);
 	app_ends(b, "\n\nwhole");
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "whole"));
 	leave(s, 0);
 	g_assert_true(is_closed(0));
-	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 0);
+	g_assert_cmpuint(w->base.counts.conn->client_gone, ==, 0);
 }
 
 UP_TEST("/conn/ended/reset", APP)
@@ -38,7 +38,7 @@ UP_TEST("/conn/ended/reset", APP)
 	hangs_up(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->client_gone, ==, 1);
 }
 
 /* The first send finds it. */
@@ -52,7 +52,7 @@ UP_TEST("/conn/ended/failed-send", APP)
 	sim_run(io);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->client_gone, ==, 1);
 }
 
 UP_TEST("/conn/ended/pipelined", APP)
@@ -128,7 +128,7 @@ UP_TEST("/conn/ended/setting", ABORTS)
 	ends(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->client_gone, ==, 1);
 }
 
 /* Both sockets of the pool work for clients that may be gone, and the third request is of the same
@@ -147,12 +147,12 @@ UP_TEST("/conn/ended/gives-way", APP)
 	for (i = 0; i < 8 * 20; i++)
 		/* unless its client sends no more, no request of this address gives way */
 		sim_advance_ms(io, 50);
-	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 0);
+	g_assert_cmpuint(w->base.counts.proxy->proxy_gave_way, ==, 0);
 	ends(s[1]);
 	for (i = 0; i < 20; i++)
 		sim_advance_ms(io, 50);
 	takes(s[1], "503");
-	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 1);
+	g_assert_cmpuint(w->base.counts.proxy->proxy_gave_way, ==, 1);
 	g_assert_false(is_closed(0));
 	b = app();
 	take(b, SIZE_MAX);
@@ -181,5 +181,5 @@ TEST_IN("/conn/ended/makes-room", up_with(APP, 0, 3), down())
 	g_assert_false(is_closed(0));
 	g_assert_true(is_closed(1));
 	g_assert_false(is_closed(2));
-	g_assert_cmpuint(w->base.counters->events.room_ended, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->room_ended, ==, 1);
 }

@@ -227,8 +227,8 @@ TEST("/conn/any-order")
 			one_step();
 		for (i = 0; i < NCLIENTS; i++)
 			calm(&v[i]);
-		replies += w->base.counters->events.replies;
-		cut += w->base.counters->events.client_gone;
+		replies += w->base.counts.reply->replies;
+		cut += w->base.counts.conn->client_gone;
 		down();
 		g_rand_free(rnd);
 	}

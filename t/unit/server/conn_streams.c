@@ -82,7 +82,7 @@ UP_TEST("/streams/a client leaves while its body is paused", CONFIG)
 	hangs_up(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b)); /* the application's socket is closed, too */
-	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counts.conn->client_gone, ==, 1);
 	s = client();
 	b = asked(s, POST("10") "first");
 	leave(s, 0); /* the end of its stream in the middle of the body */
@@ -215,7 +215,7 @@ UP_TEST("/streams/a malformed body under an error handler",
 	takes(s, "400");
 	s = client();
 	asks(s, GET("/b") CHUNKED "ZZ\r\n" GET("/b"), "200 400");
-	g_assert_cmpuint(w->base.counters->events.connection_bugs, ==, 0);
+	g_assert_cmpuint(w->base.counts.conn->connection_bugs, ==, 0);
 }
 
 /* The watch of a look-up ends when the reply is sent.  It must not see the body of the next
@@ -307,7 +307,7 @@ UP_TEST("/tunnel/bytes, and silence", CONFIG)
 	g_assert_null(sim_find(io, IO_RECV, b));
 	sim_advance_ms(io, 3000); /* lingers, but not as long as for a body */
 	g_assert_true(is_closed(0));
-	g_assert_cmpuint(w->base.counters->events.proxy_tunnels, ==, 1);
+	g_assert_cmpuint(w->base.counts.proxy->proxy_tunnels, ==, 1);
 }
 
 UP_TEST("/tunnel/both sides are full", CONFIG)

@@ -22,7 +22,7 @@ static const struct handler forgetful = { .name = "forgetful", .start = forgets 
 static uint64_t
 overdue(void)
 {
-	return (w->base.counters->events.requests_overdue);
+	return (w->base.counts.conn->requests_overdue);
 }
 
 UP_TEST("/overdue/a request that nobody ends", APPLICATION)

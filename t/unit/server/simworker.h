@@ -19,6 +19,7 @@
 #include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/module/rules.h"
+#include "server/status/counters.h"
 #include "server/worker/worker.h"
 #include "t/unit/test.h"
 

@@ -15,18 +15,33 @@ TEST("/status/counters-are-handed-on")
 	b = worker_counters_take(&all);
 	g_assert_true(a != b);
 	g_assert_true(worker_counters_first(&all) == b && b->next == a && a->next == NULL);
-	count_add(&a->events, requests, 7);
+	count_add(&a->events->conn, requests, 7);
 	shared_set(a->cached, 3);
 	worker_counters_return(a);
 	g_assert_false(a->used);
 	g_assert_cmpuint(a->cached, ==, 0);
 	g_assert_true(worker_counters_take(&all) == a); /* no third one */
-	g_assert_cmpuint(a->events.requests, ==, 7);
+	g_assert_cmpuint(a->events->conn.requests, ==, 7);
 	g_assert_true(worker_counters_take(&all) != b);
 	for (a = worker_counters_first(&all); a != NULL; a = a->next)
 		worker_counters_return(a);
 	counters_list_free(&all);
 	g_assert_null(worker_counters_first(&all));
+}
+
+/* Each field of a room has one row, and no field of another room moves with it. */
+TEST("/status/counters-have-a-row-each")
+{
+	struct server_counters c = { 0 };
+	const struct counter_info *info;
+	size_t n = 0;
+
+	count(&c.conn, requests);
+	count_add(&c.conn, requests, 4);
+	for (info = server_counter_infos; info->name != NULL; info++, n++)
+		g_assert_cmpuint(counter_get(&c, info), ==,
+		    strcmp(info->name, "requests") == 0 ? 5 : 0);
+	g_assert_cmpuint(n * sizeof(uint64_t), ==, sizeof(c));
 }
 
 /* ---- connections by state */
@@ -113,12 +128,12 @@ UP_TEST("/status/stages-of-cold-requests", "")
 	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
 	g_assert_cmpuint(stage_count(stage_write), ==, 1);
 	g_assert_cmpuint(stage_count(stage_total), ==, 3);
-	g_assert_cmpuint(w->base.counters->events.replies_2xx, ==, 3);
+	g_assert_cmpuint(w->base.counts.reply->replies_2xx, ==, 3);
 	say(s, GET("/none"));
 	disk();
 	take(s, SIZE_MAX);
-	g_assert_cmpuint(w->base.counters->events.replies_4xx, ==, 1);
-	g_assert_cmpuint(w->base.counters->events.replies, ==, 4);
+	g_assert_cmpuint(w->base.counts.reply->replies_4xx, ==, 1);
+	g_assert_cmpuint(w->base.counts.reply->replies, ==, 4);
 	g_assert_cmpuint(stage_count(stage_stat), ==, 2);
 }
 
@@ -174,13 +189,13 @@ sample(void)
 	s.by.host[1].class[2] = 14;
 	s.by.host[1].bytes = 15;
 	s.by.host[HOSTS_MAX].class[5] = 16;
-	s.sum.own_5xx_file = 17;
-	s.sum.requests = 1000;
-	s.sum.bytes_sent = 20480;
-	s.sum.stat_hits = 6;
-	s.sum.stat_absent_hits = 3;
-	s.sum.stat_misses = 1;
-	s.sum.linux_aio_async = 1261;
+	s.sum.request.own_5xx_file = 17;
+	s.sum.conn.requests = 1000;
+	s.sum.conn.bytes_sent = 20480;
+	s.sum.hold.stat_hits = 6;
+	s.sum.hold.stat_absent_hits = 3;
+	s.sum.hold.stat_misses = 1;
+	s.sum.io.linux_aio_async = 1261;
 	s.phase[phase_idle] = 3;
 	s.phase[phase_head] = 1;
 	s.phase[phase_write] = 2;
@@ -214,8 +229,8 @@ sample(void)
 		    .budget = 1u << 20,
 		    .windows = 3,
 		    .longest_wait_ns = 41 * NS_PER_MS } };
-	s.sum.loop_waits = 2;
-	s.sum.pages_gone = 5;
+	s.sum.io.loop_waits = 2;
+	s.sum.io.pages_gone = 5;
 	histogram_add(&s.stage[stage_total], 3000);
 	histogram_add(&s.stage[stage_stat], 20 * NS_PER_MS);
 	return (&s);

@@ -1,0 +1,15 @@
+/* server/conn/counters.h -- what connections count; server/status/counters.def names them. */
+#ifndef SERVER_CONN_COUNTERS_H
+#define SERVER_CONN_COUNTERS_H
+
+#include "base/counter.h"
+
+struct conn_counters {
+	uint64_t accepts, adopted, spread, accept_pauses;
+	uint64_t room_idle, room_ended, room_silent, room_slow, room_busy, room_refused, room_heads;
+	uint64_t address_full, banned, requests_banned, proxy_headers, proxy_headers_bad;
+	uint64_t drain_cut, client_gone, client_ended, connection_bugs;
+	uint64_t requests, requests_overdue, bad_requests, bytes_sent;
+};
+
+#endif
