@@ -215,7 +215,7 @@ large_answer(struct setup *s, const GString *request)
 static void
 cut_request(struct setup *s, const GString *request)
 {
-	GString *part = g_string_new(NULL);
+	g_autoptr(GString) part = g_string_new(NULL);
 	gsize n;
 
 	for (n = 0; n < request->len; n += 1 + request->len / 64) {
@@ -224,18 +224,16 @@ cut_request(struct setup *s, const GString *request)
 		if (request_read(s->reader, part) != NULL)
 			request_drop(s->reader);
 	}
-	g_string_free(part, TRUE);
 }
 
 static void
 large_request(struct setup *s)
 {
-	GString *large = g_string_new(NULL);
+	g_autoptr(GString) large = g_string_new(NULL);
 
 	g_string_set_size(large, 128 * 1024 + 1);
 	memset(large->str, 0, large->len);
 	must(request_read(s->reader, large) == NULL);
-	g_string_free(large, TRUE);
 }
 
 static void

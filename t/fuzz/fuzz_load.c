@@ -26,12 +26,11 @@ check_hashes(struct text in)
 	}
 	g_hash_table_iter_init(&iter, list.hashes);
 	while (g_hash_table_iter_next(&iter, &path, &hash)) {
-		char *url = g_strconcat("/x/", (char *)path, NULL);
+		g_autofree char *url = g_strconcat("/x/", (char *)path, NULL);
 
 		must(strspn(hash, "0123456789abcdef") == strlen(hash));
 		must(strlen(hash) == 2 * (size_t)g_checksum_type_get_length(list.type));
 		must(((char *)path)[0] == '\0' || hash_list_find(&list, url) != NULL);
-		g_free(url);
 	}
 	hash_list_free(&list);
 }

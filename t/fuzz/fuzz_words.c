@@ -127,7 +127,7 @@ static void
 check_entry(struct text line, bool urls, const char *below)
 {
 	struct walk_conf conf = { .urls = urls, .below = below };
-	GString *path = g_string_new("rest of the last one");
+	g_autoptr(GString) path = g_string_new("rest of the last one");
 	int err = walk_list_entry(&conf, line.p, line.n, path);
 
 	must(err == 0 || err == -EINVAL || (err == -ENOENT && line.n <= 1));
@@ -138,7 +138,6 @@ check_entry(struct text line, bool urls, const char *below)
 		must(!urls || (strcmp(path->str, "..") != 0 && strstr(path->str, "/../") == NULL &&
 				  !g_str_has_prefix(path->str, "../")));
 	}
-	g_string_free(path, TRUE);
 }
 
 static void

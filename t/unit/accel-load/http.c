@@ -135,13 +135,12 @@ TEST("/http/answers, cut anywhere")
 /* A head that does not end is malformed, not collected for ever. */
 TEST("/http/a head has a bound")
 {
-	char *head = g_strdup_printf("%sX: %0*d", OK, (int)ANSWER_HEAD_MAX, 0);
+	g_autofree char *head = g_strdup_printf("%sX: %0*d", OK, (int)ANSWER_HEAD_MAX, 0);
 	struct answer a = { .state = NULL };
 	struct text in = text_of(head), body;
 
 	answer_begin(&a, &load_http, false);
 	g_assert_cmpint(load_http.take(&a, &in, &body), ==, ANSWER_BAD);
-	g_free(head);
 }
 
 TEST("/http/bodies that are dropped")

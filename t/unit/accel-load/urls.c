@@ -85,7 +85,7 @@ TEST("/urls/a list of URLs and paths")
 /* The line is named, and what is wrong with it; control characters are not repeated. */
 TEST("/urls/a fault names its line")
 {
-	char *line = g_strnfill(20000, 'a');
+	g_autofree char *line = g_strnfill(20000, 'a');
 	struct urls list;
 
 	g_assert_cmpint(read_text(&list, "/a\n/b\x1b[2J\n", 9), ==, EX_DATAERR);
@@ -100,7 +100,6 @@ TEST("/urls/a fault names its line")
 	g_assert_cmpint(read_text(&list, line, 20000), ==, EX_DATAERR);
 	g_assert_nonnull(strstr(said, "8192"));
 	urls_close(&list);
-	g_free(line);
 }
 
 /* Threads share a list; all of it is requested. */

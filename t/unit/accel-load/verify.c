@@ -36,7 +36,7 @@ static char body[SIZE + 100];
 static void
 up(void)
 {
-	GString *lines = g_string_new(NULL);
+	g_autoptr(GString) lines = g_string_new(NULL);
 	unsigned i;
 
 	dir = g_dir_make_tmp("verify-XXXXXX", NULL);
@@ -57,7 +57,6 @@ up(void)
 	}
 	list = g_strdup_printf("%s/SHA256SUMS", dir);
 	g_assert_true(g_file_set_contents(list, lines->str, (gssize)lines->len, NULL));
-	g_string_free(lines, TRUE);
 }
 
 static void
@@ -68,10 +67,9 @@ cleanup(void)
 	unsigned i;
 
 	for (i = 0; i < G_N_ELEMENTS(made); i++) {
-		char *name = g_strconcat(dir, made[i], NULL);
+		g_autofree char *name = g_strconcat(dir, made[i], NULL);
 
 		g_assert_cmpint(g_remove(name), ==, 0);
-		g_free(name);
 	}
 	for (i = 0; i < urls.n; i++)
 		g_free(url[i].path);
@@ -104,7 +102,7 @@ fill(unsigned i)
 static struct verify_conf *
 opened(const char *kind, const char *arg)
 {
-	char *spec = g_strconcat(kind, arg, NULL);
+	g_autofree char *spec = g_strconcat(kind, arg, NULL);
 	struct verify_conf *c = NULL;
 	int code;
 
@@ -112,7 +110,6 @@ opened(const char *kind, const char *arg)
 	code = verify_open(spec, &conf, &urls, &c);
 	if (code != 0)
 		g_error("%s: %d: %s", spec, code, messages->str);
-	g_free(spec);
 	return (c);
 }
 

@@ -117,7 +117,7 @@ TEST("/list/entries")
 		{ &urls, "/%zz", NULL, -EINVAL },
 		{ &urls, "\r", "", -ENOENT },
 	};
-	GString *path = g_string_new(NULL);
+	g_autoptr(GString) path = g_string_new(NULL);
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
 		g_assert_cmpint(walk_list_entry(cases[i].conf, cases[i].entry,
@@ -127,18 +127,16 @@ TEST("/list/entries")
 			g_assert_cmpstr(path->str, ==, cases[i].path);
 	}
 	g_assert_cmpint(walk_list_entry(&plain, "a\0b", 3, path), ==, -EINVAL);
-	g_string_free(path, TRUE);
 }
 
 static const char *
 line(const struct walk_progress *p, unsigned width)
 {
 	static char text[200];
-	GString *s = g_string_new(NULL);
+	g_autoptr(GString) s = g_string_new(NULL);
 
 	walk_progress_line(p, width, s);
 	g_strlcpy(text, s->str, sizeof(text));
-	g_string_free(s, TRUE);
 	return (text);
 }
 
@@ -172,7 +170,7 @@ TEST("/progress/summary")
 		.counters = { .files = 1000, .directories = 10, .found = 1000, .finished = 1000 },
 		.seconds = 2
 	};
-	GString *s = g_string_new(NULL);
+	g_autoptr(GString) s = g_string_new(NULL);
 
 	walk_progress_summary(&p, false, s);
 	g_assert_cmpstr(s->str, ==,
@@ -192,7 +190,6 @@ TEST("/progress/summary")
 	    "\"vanished\":3,\"resumed\":0,\"excluded\":0,\"elsewhere\":0,\"again\":0,\"found\":"
 	    "1000,\"finished\":1000,\"seconds\":20.000000,\"files_per_second\":50.0,\"without_"
 	    "answer\":0,\"interrupted\":true}\n");
-	g_string_free(s, TRUE);
 }
 
 static void

@@ -9,11 +9,10 @@
 static void
 eq(struct text got, const char *want)
 {
-	char *s = g_strndup(got.p != NULL ? got.p : "", got.n);
+	g_autofree char *s = g_strndup(got.p != NULL ? got.p : "", got.n);
 
 	g_assert_cmpstr(s, ==, want != NULL ? want : "");
 	g_assert_true((got.p == NULL) == (want == NULL));
-	g_free(s);
 }
 
 TEST("/address/what can be read")

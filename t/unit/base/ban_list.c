@@ -130,7 +130,7 @@ TEST("/ban-list/broken")
 
 TEST("/ban-list/bound")
 {
-	GString *file = g_string_new(NULL);
+	g_autoptr(GString) file = g_string_new(NULL);
 	struct ban_list *l;
 	unsigned i;
 
@@ -143,6 +143,5 @@ TEST("/ban-list/bound")
 	g_assert_true(has(l, "10.1.134.159", NOW) && !has(l, "10.1.134.160", NOW));
 	g_assert_true(has(l, "10.0.0.0", NOW) && !has(l, "9.255.255.255", NOW));
 	ban_list_free(l);
-	g_string_free(file, TRUE);
 	g_string_free(faults, TRUE);
 }

@@ -28,7 +28,7 @@ behind_stamp(const char *line)
 
 TEST("/log/line")
 {
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 
 	log_set_sink(keep_line, got);
 	errno = EIO;
@@ -51,13 +51,12 @@ TEST("/log/line")
 	log_raw(TEXT("as it is\n"));
 	g_assert_cmpstr(got->str, ==, "as it is\n");
 	log_set_sink(NULL, NULL);
-	g_string_free(got, TRUE);
 }
 
 /* Around the bound: a line is whole, or is cut with "..." and still one line. */
 TEST("/log/long")
 {
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 	g_autofree char *value = NULL;
 	size_t n, cut = 0;
 
@@ -77,14 +76,13 @@ TEST("/log/long")
 	g_assert_cmpuint(cut, >, 100);
 	g_assert_cmpuint(cut, <, 300);
 	log_set_sink(NULL, NULL);
-	g_string_free(got, TRUE);
 }
 
 /* ---------------------------------------------------------------- JSON */
 
 TEST("/log/json")
 {
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 	const char *rest;
 
 	log_set_sink(keep_line, got);
@@ -114,7 +112,6 @@ TEST("/log/json")
 	    " level=info ev=started other=\"Operation not permitted\"\n"));
 	log_set_json(false);
 	log_set_sink(NULL, NULL);
-	g_string_free(got, TRUE);
 }
 
 /* Each length around the bound, for bytes that become one, two, three or six: the line is whole, or
@@ -161,7 +158,7 @@ TEST("/log/json-long")
 TEST("/log/level")
 {
 	static const enum log_level levels[] = { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 	int json;
 	size_t i;
 
@@ -180,13 +177,12 @@ TEST("/log/level")
 	g_assert_cmpint(log_level_of(TEXT("ts=1.1 level=")), ==, LOG_INFO);
 	log_set_json(false);
 	log_set_sink(NULL, NULL);
-	g_string_free(got, TRUE);
 }
 
 /* Warnings and worse of this thread, as text in either form. */
 TEST("/log/overhear")
 {
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 	struct buf said, other;
 
 	buf_init(&said, 0);
@@ -204,7 +200,6 @@ TEST("/log/overhear")
 	log_set_json(false);
 	log_set_sink(NULL, NULL);
 	buf_free(&said);
-	g_string_free(got, TRUE);
 }
 
 static void
@@ -251,7 +246,7 @@ lines_of(const char *all, const char *part)
  * for. */
 TEST("/log/limited")
 {
-	GString *got = g_string_new("");
+	g_autoptr(GString) got = g_string_new("");
 	uint64_t before = log_suppressed(), end = clock_mono_ns() + 1200 * NS_PER_MS;
 	unsigned tried = 0, told = 0, lines;
 	const char *at;
@@ -279,7 +274,6 @@ TEST("/log/limited")
 	log_suppressed_flush();
 	g_assert_cmpstr(got->str, ==, "");
 	log_set_sink(NULL, NULL);
-	g_string_free(got, TRUE);
 }
 
 static void *

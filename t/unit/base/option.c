@@ -103,11 +103,10 @@ TEST("/option/mistakes")
 	size_t i;
 
 	for (i = 0; i < NELEM(lines); i++) {
-		char *line = g_strconcat("test ", lines[i], NULL);
+		g_autofree char *line = g_strconcat("test ", lines[i], NULL);
 
 		g_assert_cmpint(parse(&v, &rest, line), ==, EX_USAGE);
 		g_free((void *)v.names);
-		g_free(line);
 	}
 }
 

@@ -62,11 +62,10 @@ TEST("/pattern/others")
 		if (offset != 4096)
 			g_assert_cmpuint(pattern_check(key, offset, buf, WHOLE), <, 8);
 	for (unsigned i = 0; i < 10000; i++) {
-		char *name = g_strdup_printf("%04u/0001", i);
+		g_autofree char *name = g_strdup_printf("%04u/0001", i);
 
 		if (i != 1)
 			g_assert_cmpuint(pattern_check(key_of(name), 4096, buf, WHOLE), <, 8);
-		g_free(name);
 	}
 	g_assert_cmpuint(key_of(""), !=, pattern_key("\0", 1));
 }
@@ -92,7 +91,7 @@ TEST("/pattern/find")
 {
 	unsigned char buf[WHOLE];
 	uint64_t key = 7;
-	GString *deep = g_string_new("0001/a b");
+	g_autoptr(GString) deep = g_string_new("0001/a b");
 
 	pattern_fill(key_of("0001/a b"), 100, buf, WHOLE);
 	g_assert_true(find("/img/x/0001/a b", buf, WHOLE, &key));
@@ -120,7 +119,6 @@ TEST("/pattern/find")
 	for (unsigned i = 0; i < PATTERN_PARTS - 1; i++)
 		g_string_append(deep, "/d");
 	g_assert_false(find(deep->str, buf, WHOLE, &key));
-	g_string_free(deep, TRUE);
 }
 
 /* Not a test of speed, but a place to read it: the figure is in the output. */

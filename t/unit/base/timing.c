@@ -39,7 +39,7 @@ text_from(void (*put)(struct buf *, const struct timing *), const struct timing 
 
 TEST("/timing/line-is-the-documented-one")
 {
-	char *s = text_from(timing_line, &sample);
+	g_autofree char *s = text_from(timing_line, &sample);
 
 	g_assert_cmpstr(s, ==,
 	    "network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 "
@@ -47,12 +47,11 @@ TEST("/timing/line-is-the-documented-one")
 	    "stat-queue-us=1 stat-us=2 proxy-queue-us=0 proxy-us=4 read-queue-us=680999 "
 	    "read-us=999 handover-us=600 write-us=20500 total-us=703106 path=\"/a "
 	    "b\\x22c\\x0a\\x5c.gif\"\n");
-	g_free(s);
 }
 
 TEST("/timing/words-4-6-9-12-are-those-of-2007")
 {
-	char *s = text_from(timing_line, &sample);
+	g_autofree char *s = text_from(timing_line, &sample);
 	char **word = g_strsplit(s, " ", 0);
 
 	g_assert_cmpstr(word[3], ==, "1173101341.237616");
@@ -61,7 +60,6 @@ TEST("/timing/words-4-6-9-12-are-those-of-2007")
 	g_assert_cmpstr(word[11], ==, "21");
 	g_assert_cmpstr(word[12], ==, "ms");
 	g_strfreev(word);
-	g_free(s);
 }
 
 TEST("/timing/write-start-has-six-digits")

@@ -99,7 +99,7 @@ TEST("/utf8/writers-agree")
 	static const char bits[] =
 	    "a\"\\<&\n\x1b\x7f\x80\x9b\xc2\xe2\x80\xae\xef\xbb\xbf\xed\xa0\xf0\x9f\x98\x80\xff";
 	void (*const writers[])(struct buf *, struct text) = { buf_log_quoted, buf_html, buf_json };
-	GString *line = g_string_new(NULL);
+	g_autoptr(GString) line = g_string_new(NULL);
 	char in[40];
 	unsigned round, i;
 	struct buf b;
@@ -130,7 +130,6 @@ TEST("/utf8/writers-agree")
 		buf_free(&b);
 	}
 	log_set_sink(NULL, NULL);
-	g_string_free(line, TRUE);
 }
 
 /* A line that is cut is not cut within a character. */

@@ -16,13 +16,12 @@ static const struct accel_conf raw = { .header = "X-Sendfile", .raw = true, .exp
 static void
 check_path(const struct accel_conf *conf, char **params, int err, const char *want)
 {
-	GString *path = g_string_new("left over");
+	g_autoptr(GString) path = g_string_new("left over");
 	struct range_set bytes;
 
 	g_assert_cmpint(accel_path(conf, params, path, &bytes), ==, err);
 	if (want != NULL)
 		g_assert_cmpstr(path->str, ==, want);
-	g_string_free(path, TRUE);
 }
 
 static char *
@@ -140,14 +139,12 @@ TEST("/accel/path/requested")
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
-		char *uri = g_strconcat("REQUEST_URI=", table[i].uri, NULL);
-		char *path = g_strconcat("/srv/www", table[i].path, NULL);
+		g_autofree char *uri = g_strconcat("REQUEST_URI=", table[i].uri, NULL);
+		g_autofree char *path = g_strconcat("/srv/www", table[i].path, NULL);
 
 		g_test_message("%s", uri);
 		check_path(&auth_conf, PARAMS(ROOT, uri), table[i].path != NULL ? 0 : -EPERM,
 		    table[i].path != NULL ? path : "");
-		g_free(path);
-		g_free(uri);
 	}
 }
 
@@ -261,9 +258,9 @@ TEST("/accel/path/want")
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
-		char *method = g_strconcat("REQUEST_METHOD=", table[i].method, NULL),
-		     *range = g_strconcat("HTTP_RANGE=", table[i].range, NULL);
-		char *if_range = g_strconcat("HTTP_IF_RANGE=", table[i].if_range, NULL);
+		g_autofree char *method = g_strconcat("REQUEST_METHOD=", table[i].method, NULL),
+				*range = g_strconcat("HTTP_RANGE=", table[i].range, NULL);
+		g_autofree char *if_range = g_strconcat("HTTP_IF_RANGE=", table[i].if_range, NULL);
 		GString *path = g_string_new(NULL), *got;
 		struct range_set want;
 
@@ -274,9 +271,6 @@ TEST("/accel/path/want")
 		g_assert_cmpstr(got->str, ==, table[i].want);
 		g_string_free(got, TRUE);
 		g_string_free(path, TRUE);
-		g_free(method);
-		g_free(range);
-		g_free(if_range);
 	}
 }
 
@@ -331,28 +325,26 @@ TEST("/accel/reply/status-of-each-errno")
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
-		char *got = reply(&percent, PARAMS(), "/secret/place", -table[i].err);
+		g_autofree char *got = reply(&percent, PARAMS(), "/secret/place", -table[i].err);
 		const char *status = table[i].status;
-		char *want = g_strdup_printf("Status: %s\r\n"
-					     "Content-Type: text/plain; "
-					     "charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n%s\n",
-		    status, strlen(status) + 1,
-		    g_str_has_prefix(status, "503") ? "Retry-After: 1\r\n" : "", status);
+		g_autofree char *want =
+		    g_strdup_printf("Status: %s\r\n"
+				    "Content-Type: text/plain; "
+				    "charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n%s\n",
+			status, strlen(status) + 1,
+			g_str_has_prefix(status, "503") ? "Retry-After: 1\r\n" : "", status);
 
 		g_assert_cmpstr(got, ==, want);
 		g_assert_null(strstr(got, "secret"));
-		g_free(got);
-		g_free(want);
 	}
 }
 
 static void
 check_reply(const struct accel_conf *conf, char **params, const char *path, const char *want)
 {
-	char *got = reply(conf, params, path, 0);
+	g_autofree char *got = reply(conf, params, path, 0);
 
 	g_assert_cmpstr(got, ==, want);
-	g_free(got);
 }
 
 TEST("/accel/reply/nasty-names-are-encoded")
@@ -370,23 +362,20 @@ TEST("/accel/reply/nasty-names-are-encoded")
 TEST("/accel/reply/head-has-the-same-head")
 {
 	for (int err = 0; err <= ENOENT; err += ENOENT) {
-		char *get = reply(&percent, PARAMS("REQUEST_METHOD=GET"), "/f", -err);
-		char *head = reply(&percent, PARAMS("REQUEST_METHOD=HEAD"), "/f", -err);
+		g_autofree char *get = reply(&percent, PARAMS("REQUEST_METHOD=GET"), "/f", -err);
+		g_autofree char *head = reply(&percent, PARAMS("REQUEST_METHOD=HEAD"), "/f", -err);
 
 		strstr(get, "\r\n\r\n")[4] = '\0';
 		g_assert_cmpstr(get, ==, head);
-		g_free(get);
-		g_free(head);
 	}
 }
 
 static void
 check_answer(const struct accel_conf *conf, char **params, int result, const char *want)
 {
-	char *got = reply(conf, params, "/f", result);
+	g_autofree char *got = reply(conf, params, "/f", result);
 
 	g_assert_true(g_str_has_prefix(got, want));
-	g_free(got);
 }
 
 /* The server reports errors, so every file is answered alike. */
@@ -451,33 +440,29 @@ TEST("/accel/reply/maps")
 TEST("/accel/reply/index")
 {
 	const struct warm_found found = { .index = "i.html" };
-	char *got = reply_found(&percent, PARAMS(), "/d", &found),
-	     *slash = reply_found(&percent, PARAMS(), "/d/", &found);
+	g_autofree char *got = reply_found(&percent, PARAMS(), "/d", &found),
+			*slash = reply_found(&percent, PARAMS(), "/d/", &found);
 
 	g_assert_cmpstr(got, ==, "Status: 200 OK\r\nX-LIGHTTPD-send-file: /d/i.html\r\n\r\n");
 	g_assert_cmpstr(got, ==, slash);
-	g_free(got);
-	g_free(slash);
 }
 
 static void
 check_index(const char *uri, const char *path, const char *want)
 {
 	const struct warm_found found = { .index = "i.html" };
-	char *param = g_strconcat("REQUEST_URI=", uri, NULL);
-	char *got = reply_found(&percent, PARAMS(param), path, &found);
+	g_autofree char *param = g_strconcat("REQUEST_URI=", uri, NULL);
+	g_autofree char *got = reply_found(&percent, PARAMS(param), path, &found);
 
 	if (want != NULL) {
-		char *whole = g_strdup_printf("Status: 301 Moved Permanently\r\nLocation: "
-					      "%s\r\nContent-Length: 0\r\n\r\n",
-		    want);
+		g_autofree char *whole =
+		    g_strdup_printf("Status: 301 Moved Permanently\r\nLocation: "
+				    "%s\r\nContent-Length: 0\r\n\r\n",
+			want);
 
 		g_assert_cmpstr(got, ==, whole);
-		g_free(whole);
 	} else
 		g_assert_true(g_str_has_prefix(got, "Status: 200 OK\r\n"));
-	g_free(param);
-	g_free(got);
 }
 
 TEST("/accel/reply/directory-without-slash")

@@ -83,7 +83,7 @@ window(unsigned bad, int err, unsigned good)
 static void
 check_cause(int err, const char *dir, const char *id)
 {
-	char *want = g_strdup_printf("+%s ", id);
+	g_autofree char *want = g_strdup_printf("+%s ", id);
 
 	up();
 	answers(99, dir, err, 0);
@@ -92,7 +92,6 @@ check_cause(int err, const char *dir, const char *id)
 	answers(1, dir, err, 0);
 	check_said(want);
 	down();
-	g_free(want);
 }
 
 TEST("/advice/causes")

@@ -146,7 +146,7 @@ UP_TEST("/conn/values-that-are-not-read")
 
 UP_TEST("/conn/half-a-request")
 {
-	GString *whole = g_string_new(NULL);
+	g_autoptr(GString) whole = g_string_new(NULL);
 
 	put_request(whole, 1, true, "/hot");
 	receive(g_string_new_len(whole->str, 3));
@@ -158,7 +158,6 @@ UP_TEST("/conn/half-a-request")
 	sim_advance_ms(io, 1100); /* dripping has not moved the deadline */
 	assert_closed();
 	g_assert_cmpuint(counters.events.too_slow, ==, 1);
-	g_string_free(whole, TRUE);
 }
 
 /* The head of the next request has come in part: it is owed from the answer on. */

@@ -100,14 +100,13 @@ static void
 put_request(GString *s, int id, bool keep, const char *path)
 {
 	const uint8_t begin[8] = { 0, 1, keep };
-	GString *pair = g_string_new(NULL);
+	g_autoptr(GString) pair = g_string_new(NULL);
 
 	put_record(s, 1, id, begin, 8);
 	g_string_append_printf(pair, "%c%cSCRIPT_FILENAME%s", 15, (char)strlen(path), path);
 	put_record(s, 4, id, pair->str, pair->len);
 	put_record(s, 4, id, "", 0);
 	put_record(s, 5, id, "", 0);
-	g_string_free(pair, TRUE);
 }
 
 static struct conn *

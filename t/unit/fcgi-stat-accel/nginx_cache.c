@@ -11,12 +11,11 @@ static void
 check_file(const char *option, const char *key, const char *want)
 {
 	struct nginx_cache c;
-	GString *path = g_string_new("left over");
+	g_autoptr(GString) path = g_string_new("left over");
 
 	g_assert_true(nginx_cache_read(option, &c));
 	nginx_cache_file(&c, key, path);
 	g_assert_cmpstr(path->str, ==, want);
-	g_string_free(path, TRUE);
 }
 
 /* printf http://example.com/ | md5sum; t/site/nginx-cache.t has names that nginx made. */
@@ -101,13 +100,12 @@ static void
 check_path(const struct nginx_cache *caches, char **params, int err, const char *want)
 {
 	const struct accel_conf conf = { .header = "X-Accel-Redirect", .caches = caches };
-	GString *path = g_string_new(NULL);
+	g_autoptr(GString) path = g_string_new(NULL);
 	struct range_set bytes;
 
 	g_assert_cmpint(accel_path(&conf, params, path, &bytes), ==, err);
 	if (err == 0)
 		g_assert_cmpstr(path->str, ==, want);
-	g_string_free(path, TRUE);
 }
 
 TEST("/nginx_cache/request")
@@ -134,13 +132,12 @@ check_reply(char **params, int err, bool kept)
 	const struct accel_conf conf = { .header = "X-Accel-Redirect", .caches = all };
 	const struct warm_found found = { .err = err };
 	struct accel_counters *counters = g_new0(struct accel_counters, 1);
-	GString *out = g_string_new(NULL);
+	g_autoptr(GString) out = g_string_new(NULL);
 
 	g_assert_true(nginx_cache_read("/a:1:2", &all[0]));
 	accel_reply(&conf, params, "/a/d/6f/" HASH, &found, counters, out);
 	g_assert_true(g_str_has_prefix(out->str, "Status: 204 "));
 	g_assert_true((strstr(out->str, "no-store") == NULL) == kept);
-	g_string_free(out, TRUE);
 	g_free(counters);
 }
 

@@ -23,7 +23,7 @@ judge(size_t n, size_t file, bool index)
 static guint
 search(const char *text, size_t file, bool index)
 {
-	GString *name = g_string_new(text);
+	g_autoptr(GString) name = g_string_new(text);
 	struct path_info s = { 0 };
 	struct warm_found found;
 	guint n = 0;
@@ -36,7 +36,6 @@ search(const char *text, size_t file, bool index)
 	g_assert_cmpint(found.err, ==, 0);
 	g_assert_null(found.index);
 	g_assert_cmpuint(s.at != 0 ? s.at : name->len, ==, file);
-	g_string_free(name, TRUE);
 	return (n);
 }
 
@@ -68,7 +67,7 @@ TEST("/path_info/long")
 TEST("/path_info/ends")
 {
 	static const int errs[] = { 0, -ENOENT, -EACCES, -EISDIR, -ETIMEDOUT, -EPERM };
-	GString *name = g_string_new("/a/b");
+	g_autoptr(GString) name = g_string_new("/a/b");
 	struct path_info s;
 
 	for (guint i = 0; i < G_N_ELEMENTS(errs); i++) {
@@ -81,5 +80,4 @@ TEST("/path_info/ends")
 	g_assert_cmpuint(s.at, ==, 2);
 	g_assert_false(path_info_next(&s, name, &(struct warm_found){ .err = -ENOTDIR }));
 	g_assert_cmpuint(s.at, ==, 0);
-	g_string_free(name, TRUE);
 }

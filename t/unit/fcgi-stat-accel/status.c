@@ -82,12 +82,12 @@ body(void)
 static void
 is(const char *type, const char *want)
 {
-	char *all = g_strdup_printf("Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: "
-				    "%zu\r\nCache-Control: no-store\r\n\r\n%s",
-	    type, strlen(want), want);
+	g_autofree char *all =
+	    g_strdup_printf("Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: "
+			    "%zu\r\nCache-Control: no-store\r\n\r\n%s",
+		type, strlen(want), want);
 
 	g_assert_cmpstr(page->str, ==, all);
-	g_free(all);
 }
 
 static void
@@ -161,13 +161,12 @@ lines(void)
 	has("\naccel.memory.refaults.");
 	g_assert_null(strstr(page->str, "hotset")); /* it holds no windows */
 	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
-		char *line = g_strdup_printf("\n%s: %d\n", si->dotted,
+		g_autofree char *line = g_strdup_printf("\n%s: %d\n", si->dotted,
 		    strcmp(si->dotted, "accel.answers.file") == 0           ? 41
 		    : strcmp(si->dotted, "accel.files.behind-skipped") == 0 ? 43
 									    : 0);
 
 		has(line);
-		g_free(line);
 	}
 }
 
@@ -253,10 +252,9 @@ to_the_log(void)
 	has(" ev=accel.threads name=stat threads=2 busy=0 ");
 	has(" ev=accel.memory memory_limit=");
 	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
-		char *field = g_strdup_printf(" %s=", strrchr(si->dotted, '.') + 1);
+		g_autofree char *field = g_strdup_printf(" %s=", strrchr(si->dotted, '.') + 1);
 
 		has(field);
-		g_free(field);
 	}
 }
 

@@ -20,7 +20,7 @@ keep(void *arg, struct text line)
 static void
 note(enum timing_format format, const struct warm_found *found, const char *reply)
 {
-	GString *r = g_string_new(reply);
+	g_autoptr(GString) r = g_string_new(reply);
 	const struct timing_request request = {
 		.conn = 17,
 		.number = 3,
@@ -34,7 +34,6 @@ note(enum timing_format format, const struct warm_found *found, const char *repl
 	log_set_sink(keep, logged);
 	timing_note(format, &request);
 	log_set_sink(NULL, NULL);
-	g_string_free(r, TRUE);
 }
 
 /* Logged after its write-start, which is now. */

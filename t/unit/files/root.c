@@ -32,10 +32,9 @@ tail_of(const struct root *r, const char *name)
 static void
 check(const struct root *r, const char *name, const char *expected)
 {
-	char *tail = tail_of(r, name);
+	g_autofree char *tail = tail_of(r, name);
 
 	g_assert_cmpstr(tail, ==, expected);
-	g_free(tail);
 }
 
 static void
@@ -71,20 +70,19 @@ TEST("/root/names")
 
 TEST("/root/two-names")
 {
-	char *path = in_dir("alias");
+	g_autofree char *path = in_dir("alias");
 	struct root r;
 
 	g_assert_cmpint(root_open(path, &r), ==, 0);
 	check_names(&r, "/alias/a");
 	check(&r, "/aliased/a", NULL);
 	root_close(&r);
-	g_free(path);
 }
 
 /* 10,000 aliases of one directory need one descriptor. */
 TEST("/root/shared")
 {
-	char *path = in_dir("real"), *alias = in_dir("alias"), *moved = in_dir("moved");
+	g_autofree char *path = in_dir("real"), *alias = in_dir("alias"), *moved = in_dir("moved");
 	struct root r, same, other;
 
 	g_assert_cmpint(root_open(path, &r), ==, 0);
@@ -102,9 +100,6 @@ TEST("/root/shared")
 	g_assert_cmpint(g_rename(moved, path), ==, 0);
 	g_assert_cmpint(root_open(path, &r), ==, 0);
 	root_close(&r);
-	g_free(path);
-	g_free(alias);
-	g_free(moved);
 }
 
 TEST("/root/everything")
@@ -125,15 +120,13 @@ TEST("/root/everything")
 
 TEST("/root/none")
 {
-	char *none = in_dir("none"), *file = in_dir("file");
+	g_autofree char *none = in_dir("none"), *file = in_dir("file");
 	struct root r;
 
 	g_assert_cmpint(root_open(none, &r), ==, -ENOENT);
 	g_assert_true(g_file_set_contents(file, "x", 1, NULL));
 	g_assert_cmpint(root_open(file, &r), ==, -ENOTDIR);
 	g_assert_cmpint(g_unlink(file), ==, 0);
-	g_free(none);
-	g_free(file);
 }
 
 int

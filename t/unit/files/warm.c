@@ -75,13 +75,12 @@ TEST("/warm/remember")
 static void
 check_absent(const char *format, guint i, bool remembered)
 {
-	char *path = g_strdup_printf(format, i);
+	g_autofree char *path = g_strdup_printf(format, i);
 	struct asker a;
 
 	g_assert_cmpint(ask(&a, path), ==, remembered);
 	if (!remembered)
 		finish(path + 1, -ENOENT);
-	g_free(path);
 }
 
 /* n answers about names like this: the latest is known, the first had to go. */
@@ -98,12 +97,11 @@ check_bounded(const char *format, guint n)
 
 TEST("/warm/bounded")
 {
-	char *long_name = g_strnfill(60000, 'x'), *format = g_strdup_printf("/%s%%u", long_name);
+	g_autofree char *long_name = g_strnfill(60000, 'x'),
+			*format = g_strdup_printf("/%s%%u", long_name);
 
 	check_bounded("/n%u", 40000);
 	check_bounded(format, 300); /* 16,384 of these would be a GiB */
-	g_free(format);
-	g_free(long_name);
 }
 
 static struct asker again, other;

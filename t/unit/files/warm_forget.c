@@ -17,22 +17,20 @@ on_end(void *arg, bool gone)
 static void
 settle(const char *name)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 	int fd = open(path, O_RDONLY);
 
 	g_assert_cmpint(fsync(fd), ==, 0);
 	close(fd);
-	g_free(path);
 }
 
 static bool
 begin(const char *name)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 	bool begun = warm_forget(wm, path, on_end, &ended);
 
 	ended = -1;
-	g_free(path);
 	return (begun);
 }
 
@@ -48,10 +46,9 @@ drop(const char *name)
 static bool
 is_hot(const char *name)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 	bool hot = find(path).hot;
 
-	g_free(path);
 	return (hot);
 }
 

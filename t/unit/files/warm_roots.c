@@ -92,7 +92,7 @@ check_kinds(void)
 static void
 test_kinds(void)
 {
-	char *file = in_dir("in/file");
+	g_autofree char *file = in_dir("in/file");
 
 	for (conf.how = WARM_STAT; conf.how <= WARM_READ; conf.how++) {
 		conf.before = conf.how == WARM_READ ? 128 * 1024 : 0;
@@ -109,7 +109,6 @@ test_kinds(void)
 	}
 	conf.how = WARM_OPEN;
 	conf.before = 0;
-	g_free(file);
 }
 
 static void
@@ -242,7 +241,7 @@ static void
 test_index(void)
 {
 	static const char *const names[] = { "none.html", "empty-dir", "fifo", "index.html", NULL };
-	char *path = in_dir("in"), *slash = in_dir("in/");
+	g_autofree char *path = in_dir("in"), *slash = in_dir("in/");
 	struct warm_found f;
 
 	conf.index = names;
@@ -262,8 +261,6 @@ test_index(void)
 	check("in/none/", -ENOENT);
 	down();
 	conf.index = NULL;
-	g_free(path);
-	g_free(slash);
 }
 
 static void
@@ -283,13 +280,11 @@ in_thread(gconstpointer test)
 static void
 add(const char *name, GTestFunc test)
 {
-	char *hot = g_strconcat(name, "/on-the-loop", NULL),
-	     *cold = g_strconcat(name, "/in-a-thread", NULL);
+	g_autofree char *hot = g_strconcat(name, "/on-the-loop", NULL),
+			*cold = g_strconcat(name, "/in-a-thread", NULL);
 
 	g_test_add_data_func(hot, (gconstpointer)(uintptr_t)test, on_loop);
 	g_test_add_data_func(cold, (gconstpointer)(uintptr_t)test, in_thread);
-	g_free(hot);
-	g_free(cold);
 }
 
 int

@@ -36,10 +36,9 @@ in_dir(const char *name)
 static void G_GNUC_UNUSED
 make_dir(const char *name)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 
 	g_assert_cmpint(g_mkdir(path, 0755), ==, 0);
-	g_free(path);
 }
 
 static void G_GNUC_UNUSED
@@ -47,21 +46,18 @@ make_file(const char *name, gssize size)
 {
 	/* as if it had been read since: a thread writes an access time that is due */
 	const struct timespec read[] = { { .tv_sec = time(NULL) + 60 }, { .tv_nsec = UTIME_OMIT } };
-	char *path = in_dir(name), *bytes = g_malloc0(size);
+	g_autofree char *path = in_dir(name), *bytes = g_malloc0(size);
 
 	g_assert_true(g_file_set_contents(path, bytes, size, NULL));
 	g_assert_cmpint(utimensat(AT_FDCWD, path, read, 0), ==, 0);
-	g_free(bytes);
-	g_free(path);
 }
 
 static void G_GNUC_UNUSED
 make_link(const char *to, const char *name)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 
 	g_assert_cmpint(symlink(to, path), ==, 0);
-	g_free(path);
 }
 
 static void G_GNUC_UNUSED
@@ -134,11 +130,10 @@ find(const char *path)
 static void G_GNUC_UNUSED
 check(const char *name, int want)
 {
-	char *path = in_dir(name);
+	g_autofree char *path = in_dir(name);
 
 	g_test_message("%s", name);
 	g_assert_cmpint(find(path).err, ==, want);
-	g_free(path);
 }
 
 static void

@@ -278,12 +278,11 @@ TEST("/warm/behind-bounded")
 TEST("/warm/behind-in-memory")
 {
 	const size_t size = 2 * WINDOW;
-	char *bytes = g_malloc0(size);
+	g_autofree char *bytes = g_malloc0(size);
 	uint64_t from = 50 * WINDOW;
 	struct asker a;
 
 	g_assert_cmpint(pwrite(real_fd, bytes, size, (off_t)(from + WINDOW)), ==, size);
-	g_free(bytes);
 	if (io_pages_counted(real_fd, from + WINDOW, size) != 1) {
 		g_test_skip("this kernel or file system does not count pages in memory");
 		return;
@@ -303,12 +302,11 @@ TEST("/warm/behind-in-memory")
 /* The kernel took pages while the last ones were read: they are read once more. */
 TEST("/warm/lost-bytes")
 {
-	char *bytes = g_malloc0(WINDOW);
+	g_autofree char *bytes = g_malloc0(WINDOW);
 	uint64_t last = 60 * WINDOW;
 	struct asker a;
 
 	g_assert_cmpint(pwrite(real_fd, bytes, WINDOW, (off_t)last), ==, WINDOW);
-	g_free(bytes);
 	if (io_pages_counted(real_fd, last, WINDOW) != 1) {
 		g_test_skip("this kernel or file system does not count pages in memory");
 		return;

@@ -194,7 +194,7 @@ TEST("/linux-aio/direct-refused-late")
 /* More reads than the kernel may have wait for their turn; cancelled ones are dropped. */
 TEST("/linux-aio/many")
 {
-	char *path = file_make(dir, "many", 64 << 10);
+	g_autofree char *path = file_make(dir, "many", 64 << 10);
 	struct waiter w[40];
 	struct io_sock s[40];
 	int peer[40], fds = fd_count();
@@ -220,13 +220,12 @@ TEST("/linux-aio/many")
 	io_file_put(f);
 	loop_down();
 	g_assert_cmpint(fd_count(), ==, fds);
-	g_free(path);
 }
 
 /* The client takes a part and goes: the rest of the window goes with the socket. */
 TEST("/linux-aio/kept-window")
 {
-	char *path = file_make(dir, "kept", 4 << 20);
+	g_autofree char *path = file_make(dir, "kept", 4 << 20);
 	int peer, fds = fd_count(), little = 20000;
 	struct io_file *f;
 	struct io_sock s;
@@ -249,7 +248,6 @@ TEST("/linux-aio/kept-window")
 	io_file_put(f);
 	loop_down();
 	g_assert_cmpint(fd_count(), ==, fds);
-	g_free(path);
 }
 
 static void

@@ -106,7 +106,7 @@ end(int root)
 
 TEST("/at-once/small")
 {
-	char *path = make("small", SMALL), *empty = make("empty", 0);
+	g_autofree char *path = make("small", SMALL), *empty = make("empty", 0);
 	int root = begin(), fds = fd_count();
 	struct asked a;
 
@@ -123,14 +123,12 @@ TEST("/at-once/small")
 	g_assert_false(a.w.op.threaded || a.first.closed);
 	close((int)a.w.res);
 	end(root);
-	g_free(path);
-	g_free(empty);
 }
 
 /* The ends of the file are in memory; the sender looks for the rest. */
 TEST("/at-once/large")
 {
-	char *path = make("large", LARGE);
+	g_autofree char *path = make("large", LARGE);
 	int root = begin();
 	struct asked a;
 
@@ -140,7 +138,6 @@ TEST("/at-once/large")
 	io_file_put(io_file_new(io, (int)a.w.res, LARGE));
 	run_ms(1);
 	end(root);
-	g_free(path);
 }
 
 TEST("/at-once/only-facts")
@@ -167,8 +164,8 @@ TEST("/at-once/only-facts")
 
 TEST("/at-once/names")
 {
-	char *path = make("there", SMALL), *link = g_build_filename(dir, "link", NULL),
-	     *fifo = g_build_filename(dir, "fifo", NULL);
+	g_autofree char *path = make("there", SMALL), *link = g_build_filename(dir, "link", NULL),
+			*fifo = g_build_filename(dir, "fifo", NULL);
 	int root = begin(), slash = -1, fds = fd_count();
 
 	g_assert_cmpint(symlink("there", link), ==, 0);
@@ -187,9 +184,6 @@ TEST("/at-once/names")
 	check(slash, "proc", 0, 0, true);
 	close(slash);
 	end(root);
-	g_free(path);
-	g_free(link);
-	g_free(fifo);
 }
 
 /* Nothing may look at the bytes before: some kernels begin to read them then. */
@@ -205,7 +199,7 @@ drop(const char *path)
 
 TEST("/at-once/cold")
 {
-	char *small = make("cold", SMALL), *large = make("cold-large", LARGE);
+	g_autofree char *small = make("cold", SMALL), *large = make("cold-large", LARGE);
 	int root = begin();
 	struct asked a;
 
@@ -222,14 +216,12 @@ TEST("/at-once/cold")
 		close((int)a.w.res);
 	}
 	end(root);
-	g_free(small);
-	g_free(large);
 }
 
 /* The access time is written by a thread, once; without a read it is not written. */
 TEST("/at-once/marks")
 {
-	char *path = file_make(dir, "new", SMALL);
+	g_autofree char *path = file_make(dir, "new", SMALL);
 	const struct timespec never[] = { { .tv_sec = 1 }, { .tv_sec = time(NULL) - 100 } },
 			      once[] = { { .tv_sec = time(NULL) - 90000 }, { .tv_sec = 1 } };
 	struct statx stx;
@@ -248,13 +240,12 @@ TEST("/at-once/marks")
 		check(root, "new", IO_BENEATH | IO_NOATIME, 0, false);
 	}
 	end(root);
-	g_free(path);
 }
 
 /* Files of other owners stay on the loop, and cost no call once their owner is known. */
 TEST("/at-once/foreign")
 {
-	char *path = make("foreign", LARGE);
+	g_autofree char *path = make("foreign", LARGE);
 	int root = begin(), i;
 	struct asked a;
 
@@ -269,13 +260,12 @@ TEST("/at-once/foreign")
 	g_assert_cmpuint(tries, ==, 1);
 	g_assert_cmpuint(io->counters->noatime_refused, ==, 3);
 	end(root);
-	g_free(path);
 }
 
 /* A loop that had to wait leaves the next look to the threads. */
 TEST("/at-once/waited")
 {
-	char *path = make("waits", SMALL);
+	g_autofree char *path = make("waits", SMALL);
 	struct io_hotset_status v;
 	int root = begin();
 
@@ -296,5 +286,4 @@ TEST("/at-once/waited")
 	waited = false;
 	check(root, "waits", IO_BENEATH, 0, false);
 	end(root);
-	g_free(path);
 }

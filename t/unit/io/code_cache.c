@@ -57,7 +57,7 @@ files_in(const char *dir, bool remove)
 /* The configuration is gone while the job waits for a thread. */
 TEST("/code-cache/outlives-configuration")
 {
-	char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
+	g_autofree char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct code_cache k;
 	struct code_file *c;
@@ -73,12 +73,11 @@ TEST("/code-cache/outlives-configuration")
 	g_assert_cmpint(freed, ==, 1);
 	g_assert_cmpuint(files_in(dir, true), ==, 1);
 	g_assert_cmpint(g_rmdir(dir), ==, 0);
-	g_free(dir);
 }
 
 TEST("/code-cache/others-may-write")
 {
-	char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
+	g_autofree char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct code_cache k;
 
@@ -86,5 +85,4 @@ TEST("/code-cache/others-may-write")
 	g_assert_cmpint(code_cache_init(&k, fd, 1u << 20, cache_freed), ==, -EPERM);
 	close(fd);
 	g_assert_cmpint(g_rmdir(dir), ==, 0);
-	g_free(dir);
 }

@@ -57,7 +57,7 @@ decode(enum coding c, struct text in)
 static void
 round_trip(const struct coder_conf *conf, size_t piece)
 {
-	GString *in = g_string_new(NULL);
+	g_autoptr(GString) in = g_string_new(NULL);
 	struct coder *k = coder_new(conf, 0);
 	struct buf out;
 	unsigned i;
@@ -82,7 +82,6 @@ round_trip(const struct coder_conf *conf, size_t piece)
 	}
 	coder_free(k);
 	buf_free(&out);
-	g_string_free(in, TRUE);
 }
 
 TEST("/coder/round-trips")

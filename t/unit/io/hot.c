@@ -68,7 +68,7 @@ TEST("/hot/names")
 	const struct timespec followed[] = { { .tv_sec = time(NULL) + 60 },
 		{ .tv_nsec = UTIME_OMIT } };
 	int root = root_of(dir), fds;
-	char *path = make("f"), *link = g_build_filename(dir, "out", NULL);
+	g_autofree char *path = make("f"), *link = g_build_filename(dir, "out", NULL);
 	struct io_hot h = { .root = root, .path = "f", .resolve = IO_BENEATH };
 	struct statx stx;
 
@@ -90,8 +90,6 @@ TEST("/hot/names")
 	g_assert_cmpint(fd_count(), ==, fds);
 	close(root);
 	g_unlink(link);
-	g_free(link);
-	g_free(path);
 }
 
 /* proc is not a disk, even when the path begins on one. */
@@ -169,7 +167,7 @@ TEST("/hot/bytes")
 /* A thread reads a file whose access time has to be written. */
 TEST("/hot/marks")
 {
-	char *path = file_make(dir, "m", SIZE);
+	g_autofree char *path = file_make(dir, "m", SIZE);
 	int root = root_of(dir), fd = open(path, O_PATH | O_CLOEXEC);
 	struct statx stx;
 
@@ -184,7 +182,6 @@ TEST("/hot/marks")
 	}
 	close(fd);
 	close(root);
-	g_free(path);
 }
 
 /* ---------------------------------------------------------------- IO_READ, only_warm */
@@ -206,7 +203,7 @@ warm(struct io_file *f, uint64_t off, uint32_t len, bool spare)
 static void
 test_warm(void)
 {
-	char *path = file_make(dir, "w", SIZE);
+	g_autofree char *path = file_make(dir, "w", SIZE);
 	struct io_file *f;
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
@@ -227,7 +224,6 @@ test_warm(void)
 	io_file_put(f);
 	run_ms(1);
 	loop_down();
-	g_free(path);
 }
 
 TEST("/hot/warm")
@@ -268,7 +264,8 @@ open_first(int root, const char *path, uint64_t shut)
 
 TEST("/hot/shut")
 {
-	char *path = file_make(dir, "s", SIZE), *fifo = g_build_filename(dir, "fifo", NULL);
+	g_autofree char *path = file_make(dir, "s", SIZE),
+			*fifo = g_build_filename(dir, "fifo", NULL);
 	int root = root_of(dir), fds;
 	int64_t fd;
 
@@ -296,8 +293,6 @@ TEST("/hot/shut")
 	close((int)fd);
 	loop_down();
 	close(root);
-	g_free(fifo);
-	g_free(path);
 }
 
 TEST("/hot/phase")

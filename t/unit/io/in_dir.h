@@ -13,10 +13,9 @@ tests_begin(void)
 void
 tests_end(void)
 {
-	char *cmd = g_strdup_printf("rm -rf '%s'", dir);
+	g_autofree char *cmd = g_strdup_printf("rm -rf '%s'", dir);
 
 	g_assert_cmpint(system(cmd), ==, 0);
-	g_free(cmd);
 	g_free(dir);
 }
 

@@ -12,7 +12,7 @@ static int64_t
 look(const char *path, uint64_t resolve, bool only_stat)
 {
 	struct waiter w;
-	char *copy = g_strdup(path);
+	g_autofree char *copy = g_strdup(path);
 
 	wait_init(&w, IO_OPEN, NULL);
 	w.op.only_stat = only_stat;
@@ -22,7 +22,6 @@ look(const char *path, uint64_t resolve, bool only_stat)
 	w.op.open.stx = &stx;
 	w.op.deadline_ms = 5000;
 	wait_op(&w);
-	g_free(copy);
 	return (w.res);
 }
 
@@ -45,19 +44,18 @@ check(const char *path, uint64_t resolve, int err)
 static void
 link_make(const char *name, const char *fmt, const char *arg)
 {
-	char *path = g_build_filename(dir, name, NULL), *target = g_strdup_printf(fmt, arg);
+	g_autofree char *path = g_build_filename(dir, name, NULL),
+			*target = g_strdup_printf(fmt, arg);
 
 	g_unlink(path);
 	g_assert_cmpint(symlink(target, path), ==, 0);
-	g_free(path);
-	g_free(target);
 }
 
 static void
 tree_make(void)
 {
-	char *sub = g_build_filename(dir, "www/sub", NULL),
-	     *other = g_build_filename(dir, "other", NULL);
+	g_autofree char *sub = g_build_filename(dir, "www/sub", NULL),
+			*other = g_build_filename(dir, "other", NULL);
 
 	g_assert_cmpint(g_mkdir_with_parents(sub, 0700), ==, 0);
 	g_assert_cmpint(g_mkdir_with_parents(other, 0700), ==, 0);
@@ -76,8 +74,6 @@ tree_make(void)
 	link_make("www/loop", "%s", "loop");
 	link_make("www/null", "%s", "/dev/null");
 	link_make("www/gone", "%s/www/gone-too", dir);
-	g_free(sub);
-	g_free(other);
 }
 
 static void
@@ -137,7 +133,7 @@ a_root_within(void)
 static int64_t
 look_named(const char *path, uint64_t resolve, struct io_first *first)
 {
-	char *copy = g_strdup(path);
+	g_autofree char *copy = g_strdup(path);
 	struct waiter w;
 
 	*first = (struct io_first){ .keep = 100 };
@@ -149,7 +145,6 @@ look_named(const char *path, uint64_t resolve, struct io_first *first)
 	w.op.open.stx = &stx;
 	w.op.deadline_ms = 5000;
 	wait_op(&w);
-	g_free(copy);
 	return (w.res);
 }
 
@@ -195,7 +190,7 @@ real_names(void)
 static void
 test_backend(gconstpointer backend)
 {
-	char *www = g_build_filename(dir, "www", NULL);
+	g_autofree char *www = g_build_filename(dir, "www", NULL);
 
 	log_set_sink(drop_line, NULL);
 	tree_make();
@@ -206,7 +201,6 @@ test_backend(gconstpointer backend)
 	real_names();
 	io_close_fd(root);
 	loop_down();
-	g_free(www);
 }
 
 int
@@ -216,10 +210,9 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	for (i = 0; file_backends[i] != NULL; i++) {
-		char *name = g_strdup_printf("/links/%s", file_backends[i]->name);
+		g_autofree char *name = g_strdup_printf("/links/%s", file_backends[i]->name);
 
 		g_test_add_data_func(name, file_backends[i], test_backend);
-		g_free(name);
 	}
 	return (tests_run());
 }

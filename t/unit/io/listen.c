@@ -16,8 +16,8 @@ option(int fd, int level, int name)
 
 TEST("/listen/a unix socket replaces a stale one only")
 {
-	char *path = g_build_filename(dir, "s.sock", NULL),
-	     *name = g_strconcat("unix:", path, NULL);
+	g_autofree char *path = g_build_filename(dir, "s.sock", NULL),
+			*name = g_strconcat("unix:", path, NULL);
 	struct listen_conf lc = { .name = name, .backlog = 10 };
 	const char *why;
 	char out[LISTEN_NAME_MAX];
@@ -41,8 +41,6 @@ TEST("/listen/a unix socket replaces a stale one only")
 	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EADDRNOTAVAIL);
 	g_assert_nonnull(why);
 	g_assert_cmpint(listen_name(0, out), <, 0);
-	g_free(path);
-	g_free(name);
 }
 
 /* The lock of another program; it gives the lock back after some waits, and removes the file. */
@@ -93,7 +91,7 @@ lock_of(int flags, mode_t mode)
 
 TEST("/listen/a lock is waited for, but not for ever")
 {
-	char *path = g_build_filename(dir, "l.sock", NULL);
+	g_autofree char *path = g_build_filename(dir, "l.sock", NULL);
 
 	lock_name = g_strconcat(path, ".lock", NULL);
 	g_assert_cmpuint(waits_for(path), ==, 0);
@@ -113,15 +111,14 @@ TEST("/listen/a lock is waited for, but not for ever")
 	g_assert_cmpint(access(lock_name, F_OK), !=, 0);
 	waits_held = 0;
 	g_free(lock_name);
-	g_free(path);
 }
 
 /* Locks that another user can hold: on the directory, on a file that others can open, on a file
  * with a second name, on a fifo.  None of them delays a start. */
 TEST("/listen/no other user can hold the lock of a socket")
 {
-	char *path = g_build_filename(dir, "q.sock", NULL),
-	     *second = g_build_filename(dir, "second", NULL);
+	g_autofree char *path = g_build_filename(dir, "q.sock", NULL),
+			*second = g_build_filename(dir, "second", NULL);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	lock_name = g_strconcat(path, ".lock", NULL);
@@ -145,8 +142,6 @@ TEST("/listen/no other user can hold the lock of a socket")
 	g_assert_cmpuint(waits_for(path), ==, 0);
 	unlink(lock_name);
 	g_free(lock_name);
-	g_free(second);
-	g_free(path);
 }
 
 TEST("/listen/an IPv6 socket takes IPv4 only on request")
@@ -191,7 +186,7 @@ TEST("/listen/each spelling of any address means IPv4")
 /* The umask does not change mode and owner. */
 TEST("/listen/a unix socket has the mode of its settings")
 {
-	char *path = g_build_filename(dir, "m.sock", NULL);
+	g_autofree char *path = g_build_filename(dir, "m.sock", NULL);
 	struct listen_conf lc = { .name = path,
 		.backlog = 10,
 		.set_mode = true,
@@ -209,7 +204,6 @@ TEST("/listen/a unix socket has the mode of its settings")
 	g_assert_cmpint(stat(path, &st), ==, 0);
 	g_assert_cmpint(st.st_mode & 07777, ==, 0620);
 	io_close_fd(fd);
-	g_free(path);
 }
 
 /* Run in a child, whose descriptor 3 is a listening socket. */

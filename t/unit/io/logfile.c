@@ -230,12 +230,11 @@ TEST("/logfile/errors")
 {
 	struct logfile *lf;
 
-	char *fifo = g_build_filename(dir, "unread", NULL);
+	g_autofree char *fifo = g_build_filename(dir, "unread", NULL);
 
 	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
 	g_assert_cmpint(logfile_open(fifo, NULL, NULL, &lf), ==, -ENXIO);
 	g_unlink(fifo);
-	g_free(fifo);
 	g_assert_cmpint(logfile_open("/nowhere/at/all", NULL, NULL, &lf), ==, -ENOENT);
 	g_assert_cmpint(logfile_open(NULL, NULL, NULL, &lf), ==, 0);
 	logfile_reopen(lf, NULL);
@@ -245,8 +244,8 @@ TEST("/logfile/errors")
 /* The directory is gone: the old file stays open, and the caller gets the error. */
 TEST("/logfile/reopen-fails")
 {
-	char *gone = g_build_filename(dir, "gone", NULL),
-	     *there = g_build_filename(gone, "log", NULL);
+	g_autofree char *gone = g_build_filename(dir, "gone", NULL),
+			*there = g_build_filename(gone, "log", NULL);
 	char *moved = g_build_filename(dir, "moved", NULL),
 	     *now = g_build_filename(moved, "log", NULL), *text;
 	struct logfile *lf;
@@ -263,8 +262,6 @@ TEST("/logfile/reopen-fails")
 	g_free(text);
 	g_unlink(now);
 	g_rmdir(moved);
-	g_free(gone);
-	g_free(there);
 	g_free(moved);
 	g_free(now);
 }

@@ -11,7 +11,7 @@ static int64_t
 open_path(int root, const char *path, uint64_t resolve, bool only_stat)
 {
 	struct waiter w;
-	char *copy = g_strdup(path);
+	g_autofree char *copy = g_strdup(path);
 
 	wait_init(&w, IO_OPEN, NULL);
 	w.op.only_stat = only_stat;
@@ -21,7 +21,6 @@ open_path(int root, const char *path, uint64_t resolve, bool only_stat)
 	w.op.open.stx = &stx;
 	w.op.deadline_ms = 5000;
 	wait_op(&w);
-	g_free(copy);
 	return (w.res);
 }
 
@@ -33,9 +32,11 @@ refused(int root, const char *path, uint64_t resolve, int err)
 
 LOOP_TEST("/open/only regular files and directories below the root open", file_backends[0], 2, 8)
 {
-	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
-	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL),
-	     *sock = g_build_filename(dir, "s.sock", NULL);
+	g_autofree char *file = file_make(dir, "f", 5000),
+			*fifo = g_build_filename(dir, "fifo", NULL),
+			*link = g_build_filename(dir, "link", NULL),
+			*out = g_build_filename(dir, "out", NULL),
+			*sock = g_build_filename(dir, "s.sock", NULL);
 	int64_t fd;
 	int root;
 
@@ -68,11 +69,6 @@ LOOP_TEST("/open/only regular files and directories below the root open", file_b
 	refused(root, "f/x", IO_BENEATH, ENOTDIR);
 	refused(AT_FDCWD, "/dev/null", 0, EACCES);
 	io_close_fd(root);
-	g_free(file);
-	g_free(fifo);
-	g_free(link);
-	g_free(out);
-	g_free(sock);
 }
 
 static void
@@ -87,7 +83,7 @@ open_op(struct waiter *w, const char *path)
 /* Opens wait behind a stuck thread. */
 LOOP_TEST("/open/a queued open has a deadline, a cancel and a limit", file_backends[0], 1, 3)
 {
-	char *file = file_make(dir, "f", 10);
+	g_autofree char *file = file_make(dir, "f", 10);
 	struct waiter w[4], late;
 	int i;
 
@@ -111,7 +107,6 @@ LOOP_TEST("/open/a queued open has a deadline, a cancel and a limit", file_backe
 	close((int)late.res);
 	g_assert_cmpuint(w[2].op.at.start, >=, w[2].op.at.submit);
 	g_assert_cmpuint(w[2].op.at.end, >=, w[2].op.at.start);
-	g_free(file);
 }
 
 static enum { PLAIN, SLEEPS, SPINS } disk;
@@ -143,7 +138,7 @@ awake(const char *file)
 /* A thread whose processor another program has takes long, too: that is not a wait for a disk. */
 LOOP_TEST("/open/a thread that did not sleep", file_backends[0], 1, 8)
 {
-	char *file = file_make(dir, "f", 10);
+	g_autofree char *file = file_make(dir, "f", 10);
 	int i;
 
 	disk = SLEEPS;
@@ -153,13 +148,12 @@ LOOP_TEST("/open/a thread that did not sleep", file_backends[0], 1, 8)
 		;
 	g_assert_cmpint(i, <, 100);
 	disk = PLAIN;
-	g_free(file);
 }
 
 /* The lane for re-checks has a thread of its own. */
 LOOP_TEST("/open/an urgent open passes a stuck thread", file_backends[0], 1, 8)
 {
-	char *file = file_make(dir, "f", 10);
+	g_autofree char *file = file_make(dir, "f", 10);
 	struct waiter w;
 
 	gate_enter(LANE_STAT);
@@ -169,13 +163,12 @@ LOOP_TEST("/open/an urgent open passes a stuck thread", file_backends[0], 1, 8)
 	g_assert_cmpint(wait_op(&w), >=, 0);
 	close((int)w.res);
 	gate_leave();
-	g_free(file);
 }
 
 /* The late result of a cancelled op closes its descriptor. */
 LOOP_TEST("/open/a cancelled running open leaks no descriptor", file_backends[0], 2, 100)
 {
-	char *file = file_make(dir, "f", 10);
+	g_autofree char *file = file_make(dir, "f", 10);
 	struct waiter w;
 	int i, before;
 
@@ -195,13 +188,12 @@ LOOP_TEST("/open/a cancelled running open leaks no descriptor", file_backends[0]
 	for (i = 0; i < 100 && fd_count() > before; i++)
 		run_ms(10);
 	g_assert_cmpint(fd_count(), ==, before);
-	g_free(file);
 }
 
 /* A job that runs during io_free() releases what it owns. */
 TEST("/open/io_free() during a job leaks no descriptor")
 {
-	char *file = file_make(dir, "f", 10);
+	g_autofree char *file = file_make(dir, "f", 10);
 	struct io_file *f;
 	struct waiter w;
 	int i, before = fd_count();
@@ -225,5 +217,4 @@ TEST("/open/io_free() during a job leaks no descriptor")
 		loop_down();
 	}
 	g_assert_cmpint(fd_count(), ==, before);
-	g_free(file);
 }

@@ -15,7 +15,7 @@ keep_done(struct io_op *op)
 static void
 read_with(const struct file_backend *b)
 {
-	char *file = file_make(dir, "r", 300000);
+	g_autofree char *file = file_make(dir, "r", 300000);
 	struct io_file *f;
 	struct waiter w;
 	int i;
@@ -39,7 +39,6 @@ read_with(const struct file_backend *b)
 	g_assert_cmpint(wait_op(&w), ==, -EISDIR);
 	io_file_put(f);
 	loop_down();
-	g_free(file);
 }
 
 TEST("/read/each backend returns the bytes of the range")
@@ -52,7 +51,7 @@ TEST("/read/each backend returns the bytes of the range")
 
 LOOP_TEST("/read/a cancelled queued read drops its reference", &file_gthread_aio, 1, 8)
 {
-	char *file = file_make(dir, "r", 3000);
+	g_autofree char *file = file_make(dir, "r", 3000);
 	struct io_file *f;
 	struct waiter w;
 
@@ -68,7 +67,6 @@ LOOP_TEST("/read/a cancelled queued read drops its reference", &file_gthread_aio
 	g_assert_cmpuint(f->refs, ==, 1);
 	gate_leave();
 	io_file_put(f);
-	g_free(file);
 }
 
 TEST("/backend/each old name finds a backend")

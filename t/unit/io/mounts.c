@@ -54,7 +54,7 @@ mounted(const char *from, const char *to, const char *type, unsigned long flags)
 static void
 several_in(const char *shorter, const char *longer)
 {
-	char *part = g_build_filename(longer, "part", NULL);
+	g_autofree char *part = g_build_filename(longer, "part", NULL);
 	uint64_t dev;
 
 	mounted("one", longer, "tmpfs", 0);
@@ -74,7 +74,6 @@ several_in(const char *shorter, const char *longer)
 	is_named(dev, longer);
 	g_assert_cmpint(umount(longer), ==, 0);
 	is_named(dev, "");
-	g_free(part);
 }
 
 static bool own_mounts;
@@ -107,9 +106,9 @@ access_times(const char *dir, const char *at)
 
 TEST("/mounts/several")
 {
-	char *dir = g_dir_make_tmp("accel mounts-XXXXXX", NULL);
-	char *shorter = g_build_filename(dir, "a", NULL);
-	char *longer = g_build_filename(dir, "longer", NULL);
+	g_autofree char *dir = g_dir_make_tmp("accel mounts-XXXXXX", NULL);
+	g_autofree char *shorter = g_build_filename(dir, "a", NULL);
+	g_autofree char *longer = g_build_filename(dir, "longer", NULL);
 
 	g_assert_cmpint(mkdir(shorter, 0700), ==, 0);
 	g_assert_cmpint(mkdir(longer, 0700), ==, 0);
@@ -122,9 +121,6 @@ TEST("/mounts/several")
 	rmdir(shorter);
 	rmdir(longer);
 	rmdir(dir);
-	g_free(shorter);
-	g_free(longer);
-	g_free(dir);
 }
 
 int

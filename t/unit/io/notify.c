@@ -55,7 +55,7 @@ TEST("/notify/manager-hangs")
 
 TEST("/notify/wrong-names")
 {
-	char *name = g_strnfill(200, 'x');
+	g_autofree char *name = g_strnfill(200, 'x');
 
 	g_setenv("NOTIFY_SOCKET", name, TRUE);
 	notify_manager("READY=1");
@@ -67,5 +67,4 @@ TEST("/notify/wrong-names")
 	notify_manager("READY=1");
 	g_unsetenv("NOTIFY_SOCKET");
 	notify_manager("READY=1");
-	g_free(name);
 }

@@ -62,14 +62,13 @@ sending(void)
 static void
 up(void)
 {
-	char *path = file_make(dir, "f", SIZE);
+	g_autofree char *path = file_make(dir, "f", SIZE);
 
 	loop_up(sending(), 1, 100);
 	unix_pair(&sock, &peer, 0);
 	file = io_file_new(io, open(path, O_RDONLY | O_CLOEXEC), SIZE);
 	file->no_nowait = true;
 	g_unlink(path);
-	g_free(path);
 }
 
 static void

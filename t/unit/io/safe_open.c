@@ -29,8 +29,10 @@ refused(const char *path, const char *name, int expected)
 
 TEST("/safe_open/a component that becomes a link is not followed")
 {
-	char *way = g_build_filename(dir, "way", NULL), *log = g_build_filename(way, "log", NULL),
-	     *real = g_build_filename(dir, "real", NULL), *in = g_build_filename(real, "log", NULL);
+	g_autofree char *way = g_build_filename(dir, "way", NULL),
+			*log = g_build_filename(way, "log", NULL),
+			*real = g_build_filename(dir, "real", NULL),
+			*in = g_build_filename(real, "log", NULL);
 
 	if (geteuid() != 0) {
 		g_test_skip("only root walks");
@@ -47,10 +49,6 @@ TEST("/safe_open/a component that becomes a link is not followed")
 	refused(way, "way", -ELOOP);
 	unlink(way);
 	unlink(real);
-	g_free(way);
-	g_free(log);
-	g_free(real);
-	g_free(in);
 }
 
 TEST("/safe_open/directory")

@@ -4,10 +4,9 @@
 static int
 unlink_below(const char *parent, const char *name)
 {
-	char *path = below(parent, name);
+	g_autofree char *path = below(parent, name);
 	int err = unlink(path) < 0 ? errno : 0;
 
-	g_free(path);
 	return (err);
 }
 
@@ -165,10 +164,9 @@ reaches(void)
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
-		char *path = below(dir, table[i].name);
+		g_autofree char *path = below(dir, table[i].name);
 		bool reads = sandbox_allows(&got, SANDBOX_READ, path);
 
-		g_free(path);
 		if (reads != table[i].reads)
 			return ((int)i + 1);
 	}

@@ -112,7 +112,7 @@ keep(void *line, struct text t)
 static void
 tells(struct sandbox entered, bool wanted, const char *what)
 {
-	GString *line = g_string_new(NULL);
+	g_autoptr(GString) line = g_string_new(NULL);
 
 	log_set_sink(keep, line);
 	sandbox_log(&entered, wanted);
@@ -123,7 +123,6 @@ tells(struct sandbox entered, bool wanted, const char *what)
 		g_assert_nonnull(strstr(line->str, what));
 		g_assert_true(strchr(line->str, '\n') == line->str + line->len - 1);
 	}
-	g_string_free(line, TRUE);
 }
 
 static void

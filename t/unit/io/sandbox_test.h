@@ -43,10 +43,9 @@ make_dir(const char *parent, const char *name)
 static void G_GNUC_UNUSED
 put(const char *parent, const char *name)
 {
-	char *path = below(parent, name);
+	g_autofree char *path = below(parent, name);
 
 	g_assert_true(g_file_set_contents(path, "x", 1, NULL));
-	g_free(path);
 }
 
 /* dir/{root/{file,mnt/},link -> root,outside/file,log/log,run/socket,spool/} */
@@ -78,10 +77,9 @@ up(void)
 static void G_GNUC_UNUSED
 down(void)
 {
-	char *rm = g_strdup_printf("rm -rf '%s'", dir);
+	g_autofree char *rm = g_strdup_printf("rm -rf '%s'", dir);
 
 	g_assert_cmpint(g_spawn_command_line_sync(rm, NULL, NULL, NULL, NULL), ==, TRUE);
-	g_free(rm);
 	g_free(dir);
 	g_free(root);
 	g_free(linked);
@@ -110,7 +108,7 @@ enter(void)
 static int G_GNUC_UNUSED
 open_below(const char *parent, const char *name, int flags)
 {
-	char *path = below(parent, name);
+	g_autofree char *path = below(parent, name);
 	int fd = open(path, flags, 0644), err = fd < 0 ? errno : 0;
 	char byte;
 
@@ -119,7 +117,6 @@ open_below(const char *parent, const char *name, int flags)
 		err = UNEXPECTED;
 	if (fd >= 0)
 		close(fd);
-	g_free(path);
 	return (err);
 }
 

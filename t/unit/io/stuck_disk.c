@@ -177,7 +177,7 @@ read_init(struct waiter *w, struct io_file *f, uint64_t off, uint32_t deadline_m
 static void
 posix_waits(void)
 {
-	char *path = file_make(dir, "posix", 5000);
+	g_autofree char *path = file_make(dir, "posix", 5000);
 	struct waiter hung, w, file;
 	struct io_file *f, *g, *h;
 	int p[2], q[2];
@@ -208,7 +208,6 @@ posix_waits(void)
 	io_file_put(f);
 	io_file_put(g);
 	io_file_put(h);
-	g_free(path);
 }
 
 LOOP_TEST("/posix-aio/waits", &file_posix_aio, 1, 64)

@@ -64,7 +64,7 @@ receive(int fd, uint64_t *at)
 static void
 test_sent_while_it_grows(const void *backend)
 {
-	char *piece = g_malloc(PIECE);
+	g_autofree char *piece = g_malloc(PIECE);
 	struct io_sock sock;
 	struct sender s;
 	struct waiter w;
@@ -105,12 +105,11 @@ test_sent_while_it_grows(const void *backend)
 	io_close_fd(root);
 	run_ms(1);
 	loop_down();
-	g_free(piece);
 }
 
 LOOP_TEST("/temp/cancelled", file_backends[0], 1, 8)
 {
-	char *piece = g_malloc(PIECE);
+	g_autofree char *piece = g_malloc(PIECE);
 	struct io_file *f;
 	struct waiter w;
 	int root;
@@ -128,7 +127,6 @@ LOOP_TEST("/temp/cancelled", file_backends[0], 1, 8)
 	io_file_put(f);
 	io_close_fd(root);
 	run_ms(1);
-	g_free(piece);
 }
 
 LOOP_TEST("/temp/no-such-place", file_backends[0], 1, 8)

@@ -55,7 +55,7 @@ test_chunk_odd(void)
 static void
 test_slow_client(void)
 {
-	char *path = file_make(dir, "f", 3 << 20);
+	g_autofree char *path = file_make(dir, "f", 3 << 20);
 	struct client c = { .pause_us = 2000 };
 	struct io_file *f;
 
@@ -72,20 +72,18 @@ test_slow_client(void)
 	client_free(&c);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 static void
 test_tiny_buffer(void)
 {
-	char *path = file_make(dir, "f", 600001);
+	g_autofree char *path = file_make(dir, "f", 600001);
 
 	loop_up(backend, 4, 64);
 	transfer(path, 600001, 0, 600001, false, 1, false);
 	transfer(path, 600001, 0, 600001, true, 1, true);
 	transfer(path, 600001, 599000, 1001, true, 1, false);
 	loop_down();
-	g_free(path);
 }
 
 /* Many ranges of one file between memory, more pieces than are inline. */

@@ -4,7 +4,7 @@
 static void
 test_vanishing_peer(void)
 {
-	char *path = file_make(dir, "f", 4 << 20);
+	g_autofree char *path = file_make(dir, "f", 4 << 20);
 	struct client c;
 	struct io_file *f;
 	uint64_t i;
@@ -25,13 +25,12 @@ test_vanishing_peer(void)
 	g_assert_cmpuint(f->refs, ==, 1);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 static void
 test_truncated(void)
 {
-	char *path = file_make(dir, "f", 4 << 20);
+	g_autofree char *path = file_make(dir, "f", 4 << 20);
 	struct client c = { .pause_us = 200 };
 	struct io_file *f;
 	uint64_t i, n;
@@ -55,13 +54,12 @@ test_truncated(void)
 	client_free(&c);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 static void
 test_silent_peer(void)
 {
-	char *path = file_make(dir, "f", 8 << 20);
+	g_autofree char *path = file_make(dir, "f", 8 << 20);
 	struct io_file *f;
 	int p[2];
 
@@ -80,13 +78,12 @@ test_silent_peer(void)
 	close(p[1]);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 static void
 test_cancel(void)
 {
-	char *path = file_make(dir, "f", 3 << 20);
+	g_autofree char *path = file_make(dir, "f", 3 << 20);
 	struct client c;
 	struct io_file *f;
 	int i, k;
@@ -109,7 +106,6 @@ test_cancel(void)
 		client_free(&c);
 	}
 	loop_down();
-	g_free(path);
 }
 
 static bool
@@ -122,7 +118,7 @@ backend_is(const char *name)
 static void
 test_stuck_readers(void)
 {
-	char *path = file_make(dir, "f", 300000);
+	g_autofree char *path = file_make(dir, "f", 300000);
 	struct client c = { 0 };
 	struct io_file *f;
 	bool own, threads;
@@ -149,7 +145,6 @@ test_stuck_readers(void)
 	g_assert_cmpint(times.hot, ==, !threads && io->counters->file_inline != 0);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 /* Files that the loop may look at: the access time is written, and the device is fit. */
@@ -181,7 +176,7 @@ test_may_look(void)
 static void
 test_was_read(void)
 {
-	char *path = file_make(dir, "f", 700000);
+	g_autofree char *path = file_make(dir, "f", 700000);
 	struct io_file *f;
 
 	loop_up(backend, 1, 64);
@@ -199,14 +194,13 @@ test_was_read(void)
 	g_assert_false(io_file_was_read(f, 0));
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 /* Both ends of a window in memory and its middle not: read at once, not sent byte by byte. */
 static void
 test_holes_in_cache(void)
 {
-	char *path = file_make(dir, "f", 3 << 20);
+	g_autofree char *path = file_make(dir, "f", 3 << 20);
 	struct client c = { 0 };
 	struct io_file *f;
 	uint64_t i;
@@ -230,7 +224,6 @@ test_holes_in_cache(void)
 	client_free(&c);
 	io_file_put(f);
 	loop_down();
-	g_free(path);
 }
 
 static const struct backend_test tests[] = {

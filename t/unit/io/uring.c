@@ -66,8 +66,10 @@ settles_at(int fds)
 
 TEST_IN("/uring/kinds-and-containment", up(4, 8), loop_down())
 {
-	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
-	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL);
+	g_autofree char *file = file_make(dir, "f", 5000),
+			*fifo = g_build_filename(dir, "fifo", NULL),
+			*link = g_build_filename(dir, "link", NULL),
+			*out = g_build_filename(dir, "out", NULL);
 	int root, fds;
 
 	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
@@ -100,10 +102,6 @@ TEST_IN("/uring/kinds-and-containment", up(4, 8), loop_down())
 	g_unlink(out);
 	g_unlink(link);
 	g_unlink(fifo);
-	g_free(out);
-	g_free(link);
-	g_free(fifo);
-	g_free(file);
 }
 
 /* A mount below the root: the job moves to that device's queue on the way. */
@@ -205,7 +203,7 @@ TEST_IN("/uring/reads", up(2, 8), loop_down())
 		{ 700000, 262144, 0 },
 		{ 900000, 10, 0 },
 	};
-	char *path = file_make(dir, "f", 700000);
+	g_autofree char *path = file_make(dir, "f", 700000);
 	struct io_file *f;
 	struct waiter w;
 	uint64_t k;
@@ -234,7 +232,6 @@ TEST_IN("/uring/reads", up(2, 8), loop_down())
 	g_assert_cmpint(wait_op(&w), ==, 100); /* in memory: served on the loop */
 	g_assert_cmpuint(io->counters->io_uring_sync, ==, k + 1);
 	io_file_put(f);
-	g_free(path);
 }
 
 /* ---------------------------------------------------------------- what hangs */
@@ -263,7 +260,7 @@ read_init(struct waiter *w, struct io_file *f)
 
 TEST_IN("/uring/stuck", up(2, 1), loop_down())
 {
-	char *path = file_make(dir, "f", 10);
+	g_autofree char *path = file_make(dir, "f", 10);
 	struct waiter w[4];
 	struct io_file *f;
 	int wr, i;
@@ -286,7 +283,6 @@ TEST_IN("/uring/stuck", up(2, 1), loop_down())
 	g_assert_true(io_leave(io));
 	io_file_put(f);
 	close(wr);
-	g_free(path);
 }
 
 /* The loop ends with a read still in the kernel that can be interrupted. */
@@ -346,8 +342,8 @@ rig_start(void)
 {
 	char *self = g_file_read_link("/proc/self/exe", NULL), *at = g_path_get_dirname(self),
 	     line[16];
-	char *slowfs = g_build_filename(at, "../../bin/slowfs", NULL),
-	     *src = g_build_filename(dir, "src", NULL);
+	g_autofree char *slowfs = g_build_filename(at, "../../bin/slowfs", NULL),
+			*src = g_build_filename(dir, "src", NULL);
 	char *argv[] = { slowfs, "--until-eof", "--lookup-ms", "0", src, NULL, NULL };
 	int in = -1, out = -1; /* in: our end is its end */
 	bool ok;
@@ -361,8 +357,6 @@ rig_start(void)
 	ok = ok && read(out, line, sizeof(line)) > 0; /* "ready" */
 	g_free(self);
 	g_free(at);
-	g_free(slowfs);
-	g_free(src);
 	return (ok);
 }
 

@@ -182,14 +182,13 @@ TOY_TEST("/codec/answers while a reply comes in")
 /* It asks on and on and reads nothing. */
 TOY_TEST("/codec/an application that asks without end gets 502")
 {
-	char *flood = g_strnfill(2000, '?');
+	g_autofree char *flood = g_strnfill(2000, '?');
 
 	ask(&c, "GET");
 	run_connect(0);
 	says(flood); /* the request is still being sent */
 	ENDED(&c, 502);
 	g_assert_nonnull(strstr(logged->str, "asks and does not read"));
-	g_free(flood);
 }
 
 TOY_TEST("/codec/1xx heads, and fields before they are sorted")
@@ -210,7 +209,8 @@ TOY_TEST("/codec/1xx heads, and fields before they are sorted")
 static void
 check_interims(unsigned n, gsize bytes, int status)
 {
-	char *value = g_strnfill(bytes, 'x'), *head = g_strdup_printf("1A: %s\n\n", value);
+	g_autofree char *value = g_strnfill(bytes, 'x'),
+			*head = g_strdup_printf("1A: %s\n\n", value);
 
 	conf = a_conf(one, 1);
 	conf.proto = &toy;
@@ -221,8 +221,6 @@ check_interims(unsigned n, gsize bytes, int status)
 	if (status == 0)
 		says("2\n\n.");
 	ENDED(&c, status);
-	g_free(head);
-	g_free(value);
 	tear_down();
 }
 

@@ -103,7 +103,7 @@ sent_body(const struct io_sock *s, bool *ended)
 
 EXCHANGE_TEST("/exchange/a request body is streamed in bounded pieces", a_conf(one, 1))
 {
-	char *big = g_malloc0(300000);
+	g_autofree char *big = g_malloc0(300000);
 	const struct io_sock *s;
 	size_t at = 0, before;
 	bool ended;
@@ -131,7 +131,6 @@ EXCHANGE_TEST("/exchange/a request body is streamed in bounded pieces", a_conf(o
 	reply("\nthanks");
 	ENDED(&c, 0);
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	g_free(big);
 }
 
 /* A reply before the end of the body ends the exchange and the socket. */

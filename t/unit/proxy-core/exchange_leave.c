@@ -59,7 +59,7 @@ EXCHANGE_TEST("/exchange/a client that left gets no callback of a failure", a_co
 EXCHANGE_TEST("/exchange/the rest of a small forgotten reply is read to keep the socket",
     a_conf(one, 1))
 {
-	char *big = g_strnfill(50000, 'x');
+	g_autofree char *big = g_strnfill(50000, 'x');
 
 	c.forget_at_head = true;
 	c.drain = true;
@@ -95,7 +95,6 @@ EXCHANGE_TEST("/exchange/the rest of a small forgotten reply is read to keep the
 	sim_run(io);
 	reply("y");
 	g_assert_cmpuint(open_sockets(), ==, 1);
-	g_free(big);
 }
 
 /* The worker ends while the rest of a reply is still read. */

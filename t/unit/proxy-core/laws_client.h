@@ -39,7 +39,7 @@ static void
 a_end(void *arg, int status, unsigned retry_after)
 {
 	struct ask *a = arg;
-	GString *want = g_string_new(NULL);
+	g_autoptr(GString) want = g_string_new(NULL);
 
 	law(++a->ends == 1 && !a->forgotten, "a second end of %u", a->id);
 	law(status == 0 || (a->heads == 0 ? status >= 502 && status <= 504 : status < 0),
@@ -51,7 +51,6 @@ a_end(void *arg, int status, unsigned retry_after)
 		law(a->heads == 1 && g_string_equal(a->body, want),
 		    "%u got another reply, %zu bytes instead of %zu: %.20s", a->id, a->body->len,
 		    want->len, a->body->str);
-	g_string_free(want, TRUE);
 	trace("request %u ends with %d", a->id, status);
 	a->end = status;
 	a->slow = a->paused && status == -ETIMEDOUT && a->x->conf.total_ms != 0;

@@ -59,14 +59,13 @@ accept_kept(unsigned host)
 static void
 closed_are(const char *want)
 {
-	GString *got = g_string_new(NULL);
+	g_autoptr(GString) got = g_string_new(NULL);
 	unsigned i;
 
 	for (i = 0; i < clients; i++)
 		if (is_closed(i))
 			g_string_append_printf(got, "%s%u", got->len ? " " : "", i);
 	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
 }
 
 /* ---- no descriptors */

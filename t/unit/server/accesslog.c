@@ -31,21 +31,19 @@ TEST("/accesslog/combined-format")
 		.status = 200,
 		.bytes = 5368709120ull,
 	};
-	char *s = line(a, 784111777);
+	g_autofree char *s = line(a, 784111777);
 
 	g_assert_cmpstr(s, ==,
 	    "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /a?b=c HTTP/1.1\" 200 5368709120 "
 	    "\"http://x/\" \"curl/8.0 (x)\"\n");
-	g_free(s);
 }
 
 TEST("/accesslog/empty-fields-are-dashes")
 {
 	struct access a = { .remote = TEXT("::1"), .status = 400 };
-	char *s = line(a, 0);
+	g_autofree char *s = line(a, 0);
 
 	g_assert_cmpstr(s, ==, "::1 - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 0 \"-\" \"-\"\n");
-	g_free(s);
 }
 
 TEST("/accesslog/date-of-each-second")
@@ -73,10 +71,9 @@ TEST("/accesslog/clients-cannot-forge-lines")
 		.agent = TEXT("\xc3\xa9"),
 		.status = 404,
 	};
-	char *s = line(a, 1);
+	g_autofree char *s = line(a, 1);
 
 	g_assert_cmpstr(s, ==,
 	    "h - a\\x20b\\x0a [01/Jan/1970:00:00:01 +0000] \"GET /\\x0d\\x0a\\x1b[2J\\x5c "
 	    "\\x22\\x7f\\x00x HTTP/1.1\" 404 0 \"\\x22 200\" \"\xc3\xa9\"\n");
-	g_free(s);
 }

@@ -269,7 +269,7 @@ TEST("/config/an-alias-fills-in")
 
 TEST("/config/everything-is-bounded")
 {
-	GString *s = g_string_new(ROOT "a = \"0123456789abcdef\"\n");
+	g_autoptr(GString) s = g_string_new(ROOT "a = \"0123456789abcdef\"\n");
 	int i;
 
 	for (i = 0; i < 40; i++)
@@ -297,7 +297,6 @@ TEST("/config/everything-is-bounded")
 	for (i = 0; i < 400; i++)
 		g_string_append_printf(s, "b%d = a + \"x\"\n", i);
 	bad(s->str, "t.conf:", "need more than 64 MiB");
-	g_string_free(s, TRUE);
 }
 
 TEST("/config/minimal-server")

@@ -25,22 +25,20 @@ files_remove(struct files *f, gconstpointer data)
 static void
 put(struct files *f, const char *name, const char *text)
 {
-	char *path = g_build_filename(f->dir, name, NULL), *dir = g_path_get_dirname(path);
+	g_autofree char *path = g_build_filename(f->dir, name, NULL),
+			*dir = g_path_get_dirname(path);
 
 	g_mkdir_with_parents(dir, 0755);
 	g_assert_true(g_file_set_contents(path, text, -1, NULL));
-	g_free(dir);
-	g_free(path);
 }
 
 static struct config *
 load_file(struct files *f, const char *name)
 {
-	char *path = g_build_filename(f->dir, name, NULL);
+	g_autofree char *path = g_build_filename(f->dir, name, NULL);
 
 	forget();
 	loaded = config_load(path, NULL, &err, &warn);
-	g_free(path);
 	return (loaded);
 }
 
@@ -80,7 +78,7 @@ includes(struct files *f, gconstpointer data)
 static void
 includes_that_fail(struct files *f, gconstpointer data)
 {
-	char *big = g_strnfill((17 << 20), '#');
+	g_autofree char *big = g_strnfill((17 << 20), '#');
 
 	put(f, "main.conf", ROOT "\n  include \"none.conf\"");
 	refused(f, "main.conf:3:11: cannot read ");
@@ -100,7 +98,6 @@ includes_that_fail(struct files *f, gconstpointer data)
 	refused(f, "too large");
 	put(f, "main.conf", "i = \"x\"\ninclude \"/dev/zero\"");
 	refused(f, "too large");
-	g_free(big);
 	g_assert_null(load_file(f, "not-there.conf"));
 	g_assert_nonnull(strstr(str(&err), "not-there.conf: No such file"));
 }
@@ -157,14 +154,13 @@ static void
 listens(const char *text, const char *want)
 {
 	struct config *c = good(text);
-	GString *got = g_string_new(NULL);
+	g_autoptr(GString) got = g_string_new(NULL);
 	const char *a;
 	size_t i;
 
 	for (i = 0; (a = config_listen(c, i)) != NULL; i++)
 		g_string_append_printf(got, "%s%s", i > 0 ? " " : "", a);
 	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
 }
 
 TEST("/config/addresses")

@@ -44,7 +44,7 @@ SITE_TEST("/config-view/a-failed-derive-is-null-and-tried-again")
 static struct site *
 site_of_letters(unsigned n)
 {
-	GString *text = g_string_new(ROOT);
+	g_autoptr(GString) text = g_string_new(ROOT);
 	struct site *s;
 	unsigned b;
 
@@ -52,7 +52,6 @@ site_of_letters(unsigned n)
 		g_string_append_printf(text, "$HTTP[\"url\"] =~ \"%c\" { server.tag = \"%u\" }\n",
 		    'a' + b, b);
 	s = site(text->str);
-	g_string_free(text, TRUE);
 	return (s);
 }
 

@@ -90,10 +90,9 @@ value_is(const char *expr, const char *want)
 	    g_strdup_printf(ROOT "var.n = 7\nvar.s = \"s\"\nvar.l = ( \"a\" )\nvar.out = %s\n",
 		expr);
 	struct config *c = good(text);
-	char *got = printed(c, "var.out");
+	g_autofree char *got = printed(c, "var.out");
 
 	g_assert_cmpstr(got, ==, want);
-	g_free(got);
 	g_free(text);
 }
 

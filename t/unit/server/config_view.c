@@ -258,7 +258,7 @@ SITE_TEST("/config-view/a-condition-that-fails-is-named")
 
 SITE_TEST("/config-view/more-blocks-than-bits-in-a-word")
 {
-	GString *text = g_string_new(ROOT);
+	g_autoptr(GString) text = g_string_new(ROOT);
 	struct site *s;
 	char want[8], url[8];
 	int i;
@@ -273,7 +273,6 @@ SITE_TEST("/config-view/more-blocks-than-bits-in-a-word")
 		in.url = text_of(url);
 		g_assert_cmpstr(name_for(s), ==, want);
 	}
-	g_string_free(text, TRUE);
 }
 
 SITE_TEST("/config-view/physical-conditions-are-announced")

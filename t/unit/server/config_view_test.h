@@ -103,12 +103,11 @@ name_for(struct site *s)
 static bool G_GNUC_UNUSED
 cond_holds(const char *cond)
 {
-	char *text = g_strdup_printf(ROOT "%s { server.name = \"yes\" }\n", cond);
+	g_autofree char *text = g_strdup_printf(ROOT "%s { server.name = \"yes\" }\n", cond);
 	struct site *s = site(text);
 	bool yes = strcmp(name_for(s), "yes") == 0;
 
 	site_free();
-	g_free(text);
 	return (yes);
 }
 

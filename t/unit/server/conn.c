@@ -159,7 +159,7 @@ WARM_TEST("/conn/batch/is-one-send")
 /* Sixty-four kilobytes are enough for one send; the rest of the batch follows. */
 WARM_TEST("/conn/batch/is-bounded")
 {
-	GString *many = g_string_new(NULL);
+	g_autoptr(GString) many = g_string_new(NULL);
 	struct io_sock *s = client();
 	unsigned i, sends, replies = 0;
 	struct text t;
@@ -177,13 +177,12 @@ WARM_TEST("/conn/batch/is-bounded")
 	g_assert_cmpuint(w->base.counts.reply->replies - counters_now.reply.replies, ==, 1000);
 	g_assert_cmpuint(w->base.counters->events->hold.stat_misses, ==,
 	    counters_now.hold.stat_misses);
-	g_string_free(many, TRUE);
 }
 
 /* The largest reply in pieces finds room after any batch. */
 TEST("/conn/batch/then-many-ranges")
 {
-	GString *in = g_string_new(NULL);
+	g_autoptr(GString) in = g_string_new(NULL);
 	struct io_sock *s;
 	struct io_op *op;
 	unsigned n, i, parts = 0;
@@ -211,7 +210,6 @@ TEST("/conn/batch/then-many-ranges")
 		down();
 	}
 	g_assert_cmpuint(parts, ==, 30 * 16);
-	g_string_free(in, TRUE);
 }
 
 WARM_TEST("/conn/batch/hot-before-cold")
@@ -357,7 +355,7 @@ TEST_IN("/conn/reply/keep-alive-limit", warm("server.max-keep-alive-requests = 5
 /* A long path, then nonsense: the log gets the line of that, and nothing of what was before. */
 UP_TEST("/conn/refused/forgets", "server.max-write-idle = 1")
 {
-	GString *in = g_string_new("GET /");
+	g_autoptr(GString) in = g_string_new("GET /");
 	struct io_sock *s = client();
 	int i;
 
@@ -372,7 +370,6 @@ UP_TEST("/conn/refused/forgets", "server.max-write-idle = 1")
 	g_assert_true(is_closed(0));
 	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
 	g_assert_null(strstr(logged->str, "xxxx"));
-	g_string_free(in, TRUE);
 }
 
 TEST("/conn/refused/access-log")

@@ -16,11 +16,10 @@ static struct io_sock *
 ask(const char *in, const char *fmt)
 {
 	struct io_sock *s = client(), *b;
-	char *head = g_strdup_printf(fmt, dir);
+	g_autofree char *head = g_strdup_printf(fmt, dir);
 
 	b = asked(s, in);
 	app_ends(b, head);
-	g_free(head);
 	return (s);
 }
 

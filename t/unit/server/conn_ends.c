@@ -303,7 +303,7 @@ UP_TEST("/conn/deadline/dripping-reader", "server.max-write-idle = 10\nserver.mi
 /* The same for a body: what came fast earns nothing for later. */
 UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 {
-	char *much = g_malloc0(65536);
+	g_autofree char *much = g_malloc0(65536);
 	struct io_sock *s = client();
 	int i;
 
@@ -316,7 +316,6 @@ UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 	g_assert_true(listens(s));
 	sim_advance_ms(io, 1100);
 	takes(s, "408");
-	g_free(much);
 }
 
 /* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
@@ -339,7 +338,7 @@ UP_TEST("/conn/deadline/hung-disk", "server.max-open-idle = 2")
 UP_TEST("/conn/body-too-long-to-skip", "")
 {
 	struct io_sock *s = client();
-	char *much = g_malloc0(65536);
+	g_autofree char *much = g_malloc0(65536);
 	int i;
 
 	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
@@ -362,7 +361,6 @@ UP_TEST("/conn/body-too-long-to-skip", "")
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "405");
-	g_free(much);
 }
 
 /* A directory decides before a body is read.  Its reply says what happens to the connection. */

@@ -90,7 +90,7 @@ TEST("/proxy/app-any-split")
  * written. */
 UP_TEST("/proxy/body/spooled", APP)
 {
-	char *much = g_malloc0(65536);
+	g_autofree char *much = g_malloc0(65536);
 	struct io_sock *s = client(), *b;
 	uint64_t sent = 0;
 
@@ -114,7 +114,6 @@ UP_TEST("/proxy/body/spooled", APP)
 	takes(s, "200");
 	g_assert_cmpint(sim_closed(io, FIRST_TEMP), ==, 1);
 	asks(s, GET("/none"), "404");
-	g_free(much);
 }
 
 /* The reply may begin before the application has read the body; the next request is answered after
@@ -150,7 +149,7 @@ TEST("/proxy/body/disk-fails")
 		{ SIM_TEMP, 0, NULL },
 		{ IO_WRITE, 0, NULL },
 	};
-	char *much = g_malloc0(65536);
+	g_autofree char *much = g_malloc0(65536);
 	struct io_sock *s;
 	struct io_op *op;
 	size_t i;
@@ -174,7 +173,6 @@ TEST("/proxy/body/disk-fails")
 		}
 		down();
 	}
-	g_free(much);
 }
 
 /* 1000 bytes, to both. */

@@ -7,11 +7,10 @@ static struct io_sock *
 send_file(const char *in, const char *fmt)
 {
 	struct io_sock *s = client(), *b;
-	char *head = g_strdup_printf(fmt, dir);
+	g_autofree char *head = g_strdup_printf(fmt, dir);
 
 	b = asked(s, in);
 	app_ends(b, head);
-	g_free(head);
 	settle(s);
 	return (s);
 }
@@ -96,7 +95,7 @@ UP_TEST("/send-file/after-body", APP)
 /* As many headers as the application likes; more than fit in one piece of memory. */
 UP_TEST("/send-file/many-headers", APP)
 {
-	GString *head = g_string_new("X-Sendfile: %s/a\r\n");
+	g_autoptr(GString) head = g_string_new("X-Sendfile: %s/a\r\n");
 	struct io_sock *s;
 	int i;
 
@@ -110,7 +109,6 @@ UP_TEST("/send-file/many-headers", APP)
 	s = send_file("GET /app HTTP/1.1\r\n" HOST "If-None-Match: *\r\n\r\n", head->str);
 	g_assert_true(heard_has(s, "0059\r\n"));
 	heard_statuses(s, "304");
-	g_string_free(head, TRUE);
 }
 
 #define STREAMED                                                                    \

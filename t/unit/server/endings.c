@@ -7,9 +7,9 @@ static char *
 endings_of(const char *condition)
 {
 	struct buf err, warn;
-	char *text = g_strdup_printf("server.document-root = \"/srv\"\n%s {\n"
-				     "proxy-core.protocol = \"fastcgi\"\n"
-				     "proxy-core.backends = ( \"unix:/s\" )\n}\n",
+	g_autofree char *text = g_strdup_printf("server.document-root = \"/srv\"\n%s {\n"
+						"proxy-core.protocol = \"fastcgi\"\n"
+						"proxy-core.backends = ( \"unix:/s\" )\n}\n",
 	    condition);
 	GString *all = g_string_new("");
 	const struct conf_list *list;
@@ -26,7 +26,6 @@ endings_of(const char *condition)
 	config_free(cfg);
 	buf_free(&err);
 	buf_free(&warn);
-	g_free(text);
 	return (g_string_free(all, FALSE));
 }
 
@@ -51,18 +50,17 @@ TEST("/endings/conditions")
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
-		char *got = endings_of(rows[i].condition);
+		g_autofree char *got = endings_of(rows[i].condition);
 
 		g_test_message("%s", rows[i].condition);
 		g_assert_cmpstr(got, ==, rows[i].endings);
-		g_free(got);
 	}
 }
 
 /* A condition may stand around others; no ending is left out. */
 TEST("/endings/many")
 {
-	GString *re = g_string_new("$HTTP[\"url\"] =~ \"\\.(a0");
+	g_autoptr(GString) re = g_string_new("$HTTP[\"url\"] =~ \"\\.(a0");
 	char *got;
 	size_t i, n = 1;
 
@@ -74,7 +72,6 @@ TEST("/endings/many")
 		n += got[i] == ' ';
 	g_assert_cmpuint(n, ==, 100);
 	g_free(got);
-	g_string_free(re, TRUE);
 	got = endings_of(
 	    "$HTTP[\"url\"] =~ \"\\.x$\" { $HTTP[\"url\"] =~ \"\\.y$\" { server.tag = \"t\" } }\n"
 	    "$HTTP[\"host\"] == \"h\"");

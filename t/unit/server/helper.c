@@ -266,8 +266,8 @@ kill_helper(struct helper *h)
 
 TEST("/helper/only what the configuration names is opened")
 {
-	char *log = g_build_filename(dir, "named.log", NULL),
-	     *other = g_build_filename(dir, "other.log", NULL);
+	g_autofree char *log = g_build_filename(dir, "named.log", NULL),
+			*other = g_build_filename(dir, "other.log", NULL);
 	char *text =
 	    g_strdup_printf("server.document-root = \"%s\"\nserver.errorlog = \"%s\"\n", dir, log);
 	char *file = put("helper.conf", text), why[512], big[4096];
@@ -310,8 +310,6 @@ TEST("/helper/only what the configuration names is opened")
 	helper_free(h);
 	g_unlink(file);
 	g_unlink(log);
-	g_free(log);
-	g_free(other);
 	g_free(text);
 	g_free(file);
 }

@@ -8,13 +8,12 @@ static const char *
 home(const char *passwd, const char *user)
 {
 	static char found[256];
-	char *copy = g_strdup(passwd); /* sanitizers see a read past its end */
+	g_autofree char *copy = g_strdup(passwd); /* sanitizers see a read past its end */
 	struct homes *h = homes_new((struct text){ copy, strlen(passwd) });
 	const char *dir = homes_find(h, text_of(user));
 
 	g_strlcpy(found, dir != NULL ? dir : "", sizeof(found));
 	homes_free(h);
-	g_free(copy);
 	return (dir != NULL ? found : NULL);
 }
 

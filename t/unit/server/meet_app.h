@@ -402,8 +402,8 @@ app_answers(struct app *a)
 {
 	struct visit *v = visit_of(a);
 	bool own = v->plan != PLAN_FILE && v->plan != PLAN_PIECES && v->plan != PLAN_REDIRECT;
-	GString *body = g_string_new(NULL);
-	char *lines = lines_of(a, v);
+	g_autoptr(GString) body = g_string_new(NULL);
+	g_autofree char *lines = lines_of(a, v);
 
 	a->answers = true;
 	if (!a->whole) {
@@ -419,8 +419,6 @@ app_answers(struct app *a)
 		fails(a);
 	trace("socket %d answers %u.%u with %zu bytes", a->fd, a->ask->id, a->visit,
 	    a->to_say->len);
-	g_string_free(body, TRUE);
-	g_free(lines);
 }
 
 static void

@@ -40,7 +40,7 @@ static void
 add_chunks(struct ask *a, GString *to)
 {
 	size_t at, piece;
-	GString *body = g_string_new(NULL);
+	g_autoptr(GString) body = g_string_new(NULL);
 
 	add_body(body, a->id, a->length);
 	for (at = 0; at < a->length; at += piece) {
@@ -50,7 +50,6 @@ add_chunks(struct ask *a, GString *to)
 		g_string_append(to, "\r\n");
 	}
 	g_string_append(to, a->malformed ? "ZZ\r\n" : "0\r\n\r\n");
-	g_string_free(body, TRUE);
 }
 
 static const char *

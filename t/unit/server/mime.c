@@ -77,14 +77,14 @@ TEST("/mime/empty-suffix-is-the-default")
 
 TEST("/mime/system-table-by-last-extension")
 {
-	char *path = types_file("# comment\n"
-				"text/html\t\t\thtml htm\r\n"
-				"application/x-none\n"
-				"text/x-second html\n"
-				"#image/png png\n"
-				"  chemical/x-odd   ODD\n"
-				"bad/\001type ctl\n"
-				"text/x-last last");
+	g_autofree char *path = types_file("# comment\n"
+					   "text/html\t\t\thtml htm\r\n"
+					   "application/x-none\n"
+					   "text/x-second html\n"
+					   "#image/png png\n"
+					   "  chemical/x-odd   ODD\n"
+					   "bad/\001type ctl\n"
+					   "text/x-last last");
 	struct mime *m = make(NULL, 0, path);
 
 	is(m, "a.html", "text/html");
@@ -101,7 +101,6 @@ TEST("/mime/system-table-by-last-extension")
 	is(m, "x.an-extension-that-nobody-ever-registered-anywhere", "application/octet-stream");
 	mime_free(m);
 	g_remove(path);
-	g_free(path);
 }
 
 TEST("/mime/built-in-table-without-system-file")

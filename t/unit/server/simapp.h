@@ -71,7 +71,7 @@ app_ends(struct io_sock *b, const char *out)
 static void G_GNUC_UNUSED
 app_sends(struct io_sock *b, size_t n)
 {
-	char *p = g_malloc(n);
+	g_autofree char *p = g_malloc(n);
 	size_t at, len;
 
 	memset(p, 'z', n);
@@ -79,7 +79,6 @@ app_sends(struct io_sock *b, size_t n)
 		len = n - at < 65535 ? n - at : 65535;
 		record(&said, 1, 6, 1, (struct text){ p + at, len }, 0);
 	}
-	g_free(p);
 	app_flush(b);
 }
 

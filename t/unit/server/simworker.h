@@ -257,14 +257,13 @@ static void G_GNUC_UNUSED
 heard_statuses(struct io_sock *s, const char *want)
 {
 	struct text t = sim_sent(io, s);
-	GString *got = g_string_new(NULL);
+	g_autoptr(GString) got = g_string_new(NULL);
 	size_t i;
 
 	for (i = 0; i + 12 <= t.n; i++)
 		if (memcmp(t.p + i, "HTTP/1.1 ", 9) == 0 && t.p[i + 12] == ' ')
 			g_string_append_printf(got, "%s%.3s", got->len ? " " : "", t.p + i + 9);
 	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
 	sim_sent_clear(io, s);
 }
 

@@ -50,7 +50,7 @@ TEST("/status/counters-have-a-row-each")
 static void
 phases_are(const char *want)
 {
-	GString *got = g_string_new(NULL);
+	g_autoptr(GString) got = g_string_new(NULL);
 	unsigned i;
 
 	for (i = 0; i < NPHASES; i++)
@@ -58,7 +58,6 @@ phases_are(const char *want)
 			g_string_append_printf(got, "%s%s %u", got->len ? " " : "",
 			    phase_infos[i].name, (unsigned)w->base.counters->phase[i]);
 	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
 }
 
 UP_TEST("/status/phases", "")
@@ -260,12 +259,11 @@ has(const char *all, const char *part)
 
 TEST("/status/auto")
 {
-	char *s = written(status_auto);
+	g_autofree char *s = written(status_auto);
 
 	g_assert_cmpstr(s, ==,
 	    "Total Accesses: 1000\nTotal kBytes: 20\nUptime: 10\nBusyServers: 3\nIdleServers: 3\n"
 	    "Traffic: 2048\nTraffic5s: 0\nScoreboard: rWW___\n");
-	g_free(s);
 }
 
 TEST("/status/statistics")
@@ -411,7 +409,7 @@ TEST("/status/metrics")
 
 TEST("/status/html")
 {
-	char *s = written(status_html);
+	g_autofree char *s = written(status_html);
 
 	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
 	has(s,
@@ -439,7 +437,6 @@ TEST("/status/html")
 	g_assert_null(strstr(s, "memory/used_bytes"));
 	g_assert_null(strstr(s, "memory/pressure/cgroup"));
 	g_assert_null(strstr(s, "<i>\"&"));
-	g_free(s);
 }
 
 /* The places of values on the page, in their order. */
@@ -456,7 +453,7 @@ TEST("/status/html-values")
 		"workers/0/sent_bytes workers/0/bytes_per_second_5s ",
 	};
 	char *s = written(status_html), **part = g_strsplit(s, "data-k=\"", 0);
-	GString *all = g_string_new(NULL);
+	g_autoptr(GString) all = g_string_new(NULL);
 	unsigned i;
 
 	for (i = 1; part[i] != NULL; i++)
@@ -470,7 +467,6 @@ TEST("/status/html-values")
 	    "counters/server.connections.client-gone connections/open connections/limit "));
 	for (i = 0; i < NELEM(row); i++)
 		has(all->str, row[i]);
-	g_string_free(all, TRUE);
 	g_strfreev(part);
 	g_free(s);
 }

@@ -37,7 +37,7 @@ TEST("/batch/order")
 {
 	struct walk_dir *d = new_dir(NULL, "/srv");
 	struct walk_batch *b = walk_batch_new(d);
-	GString *seen = g_string_new(NULL);
+	g_autoptr(GString) seen = g_string_new(NULL);
 	const struct walk_name *n;
 
 	walk_batch_add(b, "c", 3, 8);
@@ -52,7 +52,6 @@ TEST("/batch/order")
 	for (int i = 0; i < 4; i++)
 		g_assert_cmpint(walk_batch_finished(b, i != 2), ==, i == 3);
 	g_assert_cmpuint(b->failed, ==, 1);
-	g_string_free(seen, TRUE);
 	free_batch(&b);
 	free_dir(&d);
 }

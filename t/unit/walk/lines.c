@@ -55,10 +55,9 @@ TEST("/lines/splits")
 
 		for (size_t cut = 0; cut <= in.n; cut++)
 			for (size_t cut2 = cut; cut2 <= in.n; cut2++) {
-				char *out = lines_of(in.p, in.n, cut, cut2);
+				g_autofree char *out = lines_of(in.p, in.n, cut, cut2);
 
 				g_assert_cmpstr(out, ==, cases[i].out);
-				g_free(out);
 			}
 	}
 }

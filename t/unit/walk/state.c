@@ -33,11 +33,10 @@ make_key(unsigned n, char *key)
 
 TEST("/state/head")
 {
-	char *head = head_of(&some);
+	g_autofree char *head = head_of(&some);
 
 	g_assert_cmpstr(head, ==,
 	    "accel-warm state 1\nwarm=read:4096\npath=/srv/www\npath=/here/new\\nline\n\n");
-	g_free(head);
 }
 
 /* Options that change the work change the head; those that change only its speed do not. */
@@ -74,12 +73,11 @@ static gssize
 parse(const char *text, unsigned *keys, char **why)
 {
 	GHashTable *set = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	char *head = head_of(&some);
+	g_autofree char *head = head_of(&some);
 	gssize n = walk_state_parse(text, strlen(text), head, set, why);
 
 	*keys = g_hash_table_size(set);
 	g_hash_table_destroy(set);
-	g_free(head);
 	return (n);
 }
 
@@ -144,8 +142,8 @@ open_state(const char *path, const char *head, int expected)
 
 TEST("/state/file")
 {
-	char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
-	     *path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
+	g_autofree char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
+			*path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
 	struct walk_state *s = open_state(path, head, 0);
 	char key[WALK_KEY_CHARS + 1];
 
@@ -171,17 +169,14 @@ TEST("/state/file")
 	walk_state_remove(&s);
 	g_assert_cmpint(access(path, F_OK), !=, 0);
 	g_assert_cmpint(g_rmdir(dir), ==, 0);
-	g_free(head);
-	g_free(path);
-	g_free(dir);
 }
 
 /* A write that stops in the middle: earlier bytes stay, and the next write overwrites the broken
  * line. */
 TEST("/state/no-room")
 {
-	char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
-	     *path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
+	g_autofree char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
+			*path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
 	struct walk_state *s = open_state(path, head, 0);
 	struct rlimit old, room;
 	char key[WALK_KEY_CHARS + 1];
@@ -210,7 +205,4 @@ TEST("/state/no-room")
 	}
 	walk_state_remove(&s);
 	g_rmdir(dir);
-	g_free(head);
-	g_free(path);
-	g_free(dir);
 }

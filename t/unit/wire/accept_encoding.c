@@ -90,14 +90,13 @@ TEST("/accept-encoding/takes")
 /* Members after the bound count as not sent. */
 TEST("/accept-encoding/bound")
 {
-	GString *line = g_string_new("");
+	g_autoptr(GString) line = g_string_new("");
 	unsigned i;
 
 	for (i = 0; i < ACCEPT_MEMBERS - 1; i++)
 		g_string_append(line, "x,");
 	g_string_append(line, "gzip,br");
 	gets(line->str, "gzip");
-	g_string_free(line, TRUE);
 }
 
 /* Each beginning of a line is read without a byte after it. */

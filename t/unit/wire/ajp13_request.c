@@ -224,7 +224,7 @@ request_with(struct text value)
 
 TEST("/ajp13_request/one packet")
 {
-	char *big = g_malloc(100000);
+	g_autofree char *big = g_malloc(100000);
 	size_t n, fits = 0;
 
 	memset(big, 'b', 100000);
@@ -238,7 +238,6 @@ TEST("/ajp13_request/one packet")
 	g_assert_cmpuint(fits, <, 8100);
 	g_assert_cmpint(request_with((struct text){ big, 65535 }), ==, -E2BIG);
 	g_assert_cmpint(request_with((struct text){ big, 65536 + 10 }), ==, -E2BIG);
-	g_free(big);
 }
 
 TEST("/ajp13_request/values that may not pass")

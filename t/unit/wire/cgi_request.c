@@ -30,7 +30,7 @@ static void
 check(struct text bytes, const char *want)
 {
 	struct cgi_request q;
-	GString *log = g_string_new("");
+	g_autoptr(GString) log = g_string_new("");
 	size_t at;
 
 	for (at = 0; at <= bytes.n; at++) {
@@ -42,7 +42,6 @@ check(struct text bytes, const char *want)
 		g_assert_cmpstr(log->str, ==, want);
 		cgi_request_free(&q);
 	}
-	g_string_free(log, TRUE);
 }
 
 TEST("/cgi_request/streams")
@@ -78,7 +77,7 @@ TEST("/cgi_request/bounds")
 {
 	static char content[65535];
 	struct cgi_request q;
-	GString *log = g_string_new("");
+	g_autoptr(GString) log = g_string_new("");
 	size_t i;
 
 	cgi_request_init(&q);
@@ -90,7 +89,6 @@ TEST("/cgi_request/bounds")
 	g_assert_cmpstr(log->str, ==, "!");
 	g_assert_cmpuint(q.params.n, <=, PROTO_REQUEST_MAX);
 	cgi_request_free(&q);
-	g_string_free(log, TRUE);
 }
 
 /* What proxy-core sends for a request. */
@@ -106,7 +104,7 @@ TEST("/cgi_request/from_codec")
 		.redirect_uri = TEXT("/b"),
 		.content_length = 4 };
 	g_autofree void *state = g_malloc0(p->size);
-	GString *log = g_string_new("");
+	g_autoptr(GString) log = g_string_new("");
 	struct text in, name, value;
 	struct cgi_request q;
 	struct buf out;
@@ -128,7 +126,6 @@ TEST("/cgi_request/from_codec")
 	}
 	cgi_request_free(&q);
 	buf_free(&out);
-	g_string_free(log, TRUE);
 }
 
 TEST("/cgi_request/variables")

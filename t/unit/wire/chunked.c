@@ -101,7 +101,7 @@ TEST("/http1/chunked")
 static void
 check_long(const char *head, int fill, const char *tail, const char *want)
 {
-	GString *s = g_string_new(head);
+	g_autoptr(GString) s = g_string_new(head);
 	struct row row;
 	int i;
 
@@ -111,7 +111,6 @@ check_long(const char *head, int fill, const char *tail, const char *want)
 	row = (struct row){ s->str, s->len, want };
 	g_autofree char *got = unchunk(&row, s->len / 3, s->len / 2);
 	g_assert_cmpstr(got, ==, want);
-	g_string_free(s, TRUE);
 }
 
 TEST("/http1/chunked-limits")

@@ -277,7 +277,7 @@ TEST("/fastcgi/a body")
 {
 	struct buf out;
 	struct wire w = { 0 };
-	char *big = g_malloc0(200000);
+	g_autofree char *big = g_malloc0(200000);
 
 	buf_init(&out, 0);
 	fcgi->body(NULL, (struct text){ big, 200000 }, &out);
@@ -288,7 +288,6 @@ TEST("/fastcgi/a body")
 	g_assert_cmpuint(w.body_ends, ==, 1);
 	wire_free(&w);
 	buf_free(&out);
-	g_free(big);
 }
 
 TEST("/fastcgi/noise: any cut gives the same events")

@@ -188,7 +188,7 @@ TEST("/record/mutations")
 	GRand *rand = g_rand_new_with_seed(20070127);
 
 	for (int round = 0; round < 20000; round++) {
-		GString *s = new_begun();
+		g_autoptr(GString) s = new_begun();
 		char *whole, *pieces;
 
 		REC(s, 4, 1, PATH_A "\x0b\x01HTTP_COOKIEx");
@@ -206,7 +206,6 @@ TEST("/record/mutations")
 		g_assert_cmpstr(whole, ==, pieces);
 		g_free(whole);
 		g_free(pieces);
-		g_string_free(s, TRUE);
 	}
 	g_rand_free(rand);
 }

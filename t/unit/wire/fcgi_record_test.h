@@ -36,13 +36,12 @@ static void G_GNUC_UNUSED
 note_request(GString *log, struct record *r)
 {
 	unsigned id = r->id, keep = r->keep;
-	GString *bytes = record_take(r);
+	g_autoptr(GString) bytes = record_take(r);
 
 	g_string_append_printf(log, "R%u%s[", id, keep ? "k" : "");
 	for (gsize i = 0; i < bytes->len; i++)
 		g_string_append_printf(log, "%02x", (uint8_t)bytes->str[i]);
 	g_string_append(log, "]");
-	g_string_free(bytes, TRUE);
 	if (answer_at_once)
 		record_answered(r);
 }
@@ -108,24 +107,21 @@ static void G_GNUC_UNUSED
 check_splits(const GString *in, const char *whole)
 {
 	for (size_t split = 0; split <= in->len; split++) {
-		char *got = transcript(in, 0, split);
+		g_autofree char *got = transcript(in, 0, split);
 
 		g_assert_cmpstr(got, ==, whole);
-		g_free(got);
 	}
 }
 
 static void G_GNUC_UNUSED
 check(GString *in, const char *want)
 {
-	char *whole = transcript(in, in->len, 0), *bytes = transcript(in, 1, 0);
+	g_autofree char *whole = transcript(in, in->len, 0), *bytes = transcript(in, 1, 0);
 
 	g_assert_cmpstr(whole, ==, want);
 	g_assert_cmpstr(bytes, ==, want);
 	if (in->len < 1000)
 		check_splits(in, want);
-	g_free(whole);
-	g_free(bytes);
 	g_string_free(in, TRUE);
 }
 

@@ -150,7 +150,7 @@ TEST("/headers/a NUL is refused")
 
 TEST("/headers/length and number are bounded")
 {
-	GString *s = g_string_new(NULL);
+	g_autoptr(GString) s = g_string_new(NULL);
 	struct reply_head h;
 	size_t left;
 	int i;
@@ -169,7 +169,6 @@ TEST("/headers/length and number are bounded")
 		g_string_append_c(s, 'x');
 	g_assert_cmpint(feed(&h, s->str, s->len, 1000, &left), ==, HEAD_BAD); /* endless line */
 	reply_head_free(&h);
-	g_string_free(s, TRUE);
 }
 
 TEST("/headers/tokens")

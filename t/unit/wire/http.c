@@ -172,7 +172,7 @@ TEST("/http/malformed heads")
 static void
 long_line(size_t reason, const char *want)
 {
-	GString *s = g_string_new("HTTP/1.1 200 ");
+	g_autoptr(GString) s = g_string_new("HTTP/1.1 200 ");
 	char *got;
 
 	while (reason-- > 0)
@@ -181,13 +181,12 @@ long_line(size_t reason, const char *want)
 	got = events_of(http, (struct text){ s->str, s->len }, 1000, 1000);
 	g_assert_cmpstr(got, ==, want);
 	g_free(got);
-	g_string_free(s, TRUE);
 }
 
 static void
 many_fields(int n, const char *want)
 {
-	GString *s = g_string_new(OK11);
+	g_autoptr(GString) s = g_string_new(OK11);
 	char *got;
 	int i;
 
@@ -197,7 +196,6 @@ many_fields(int n, const char *want)
 	got = events_of(http, (struct text){ s->str, s->len }, s->len, 1);
 	g_assert_cmpstr(got, ==, want);
 	g_free(got);
-	g_string_free(s, TRUE);
 }
 
 TEST("/http/bounds")
@@ -213,7 +211,7 @@ TEST("/http/noise: any cut gives the same events")
 	static const char *const words[] = { OK11, "HTTP/1.1 100 x\r\n\r\n", "HTTP/1.0 204 x\r\n",
 		"\r\n", "Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n", "\r\n\r\n",
 		"3\r\nabc\r\n", "0\r\n\r\n", "A: b\r\n", "x", "Connection: close\r\n" };
-	GString *s = g_string_new(NULL);
+	g_autoptr(GString) s = g_string_new(NULL);
 	char *whole, *cut;
 	int i, k;
 
@@ -227,7 +225,6 @@ TEST("/http/noise: any cut gives the same events")
 		g_free(whole);
 		g_free(cut);
 	}
-	g_string_free(s, TRUE);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -357,7 +354,7 @@ TEST("/http/requests that cannot be said")
 {
 	struct proxy_field f = H("A", "b\r\nEvil: 1");
 	struct proxy_request r = a_request("GET");
-	char *big = g_malloc(PROTO_REQUEST_MAX);
+	g_autofree char *big = g_malloc(PROTO_REQUEST_MAX);
 
 	memset(big, 'b', PROTO_REQUEST_MAX);
 	r.redirect_uri = TEXT("/a b");
@@ -378,5 +375,4 @@ TEST("/http/requests that cannot be said")
 	refused(&r, -E2BIG);
 	r.nheaders = FIELDS_MAX + 1;
 	refused(&r, -E2BIG);
-	g_free(big);
 }

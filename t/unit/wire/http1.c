@@ -315,7 +315,7 @@ TEST("/http1/limits")
 
 TEST("/http1/many-fields")
 {
-	GString *s = g_string_new(GET HOST);
+	g_autoptr(GString) s = g_string_new(GET HOST);
 	struct row row;
 	int i;
 
@@ -327,7 +327,6 @@ TEST("/http1/many-fields")
 	g_string_insert(s, (gssize)s->len - 2, "Y: y\r\n");
 	row = (struct row){ s->str, s->len, "431" };
 	check_row(&row, MAX_HEAD);
-	g_string_free(s, TRUE);
 }
 
 static const struct {

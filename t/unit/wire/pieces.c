@@ -74,7 +74,7 @@ TEST("/pieces/values")
 TEST("/pieces/bound")
 {
 	struct piece v[PIECES_MAX];
-	GString *s = g_string_new("/a 0-1");
+	g_autoptr(GString) s = g_string_new("/a 0-1");
 	unsigned i;
 
 	for (i = 1; i < PIECES_MAX; i++)
@@ -82,5 +82,4 @@ TEST("/pieces/bound")
 	g_assert_cmpint(pieces_read((struct text){ s->str, s->len }, v), ==, PIECES_MAX);
 	g_string_append(s, ",/c 0-1");
 	g_assert_cmpint(pieces_read((struct text){ s->str, s->len }, v), ==, -EINVAL);
-	g_string_free(s, TRUE);
 }

@@ -8,7 +8,7 @@ static void
 resolves(const char *header, uint64_t size, uint64_t most, const char *want)
 {
 	struct range_part out[RANGE_PARTS];
-	GString *got = g_string_new(NULL);
+	g_autoptr(GString) got = g_string_new(NULL);
 	struct range_set set;
 	unsigned i, n;
 
@@ -18,7 +18,6 @@ resolves(const char *header, uint64_t size, uint64_t most, const char *want)
 		g_string_append_printf(got, "%s%d-%d", i > 0 ? " " : "", (int)out[i].from,
 		    (int)out[i].to);
 	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
 }
 
 TEST("/range/resolve")

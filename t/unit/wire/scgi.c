@@ -164,7 +164,7 @@ request_with(struct text value)
 /* A NUL would end the value, and what follows it would be a variable of the client's making. */
 TEST("/scgi/requests that cannot be said")
 {
-	char *big = g_malloc(PROTO_REQUEST_MAX);
+	g_autofree char *big = g_malloc(PROTO_REQUEST_MAX);
 	size_t n;
 
 	memset(big, 'b', PROTO_REQUEST_MAX);
@@ -175,14 +175,13 @@ TEST("/scgi/requests that cannot be said")
 	/* the length before them counts, too */
 	for (n = PROTO_REQUEST_MAX - 2000; n < PROTO_REQUEST_MAX; n += 4)
 		request_with((struct text){ big, n });
-	g_free(big);
 }
 
 TEST("/scgi/noise: any cut gives the same events")
 {
 	static const char *const words[] = { "\n", "\r\n", ": ", "A", "Status", "200",
 		"Content-Length", "3", "\n\n", "\001" };
-	GString *s = g_string_new(NULL);
+	g_autoptr(GString) s = g_string_new(NULL);
 	char *whole, *cut;
 	int i, k;
 
@@ -196,5 +195,4 @@ TEST("/scgi/noise: any cut gives the same events")
 		g_free(whole);
 		g_free(cut);
 	}
-	g_string_free(s, TRUE);
 }

@@ -123,7 +123,7 @@ TEST("/uwsgi/HEAD")
 static int
 request_with(size_t n)
 {
-	char *big = g_malloc0(n + 1);
+	g_autofree char *big = g_malloc0(n + 1);
 	struct proxy_field h = { TEXT("X-Big"), { big, n } };
 	struct proxy_request r = a_request("GET");
 	void *state = calloc(1, uwsgi->size);
@@ -137,7 +137,6 @@ request_with(size_t n)
 	err = uwsgi->request(state, &r, false, &out);
 	buf_free(&out);
 	free(state);
-	g_free(big);
 	return (err);
 }
 
