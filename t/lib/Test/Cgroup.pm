@@ -91,7 +91,6 @@ sub DESTROY ($self) {
 	return if $self->{owner} != $$ || !-d $self->{dir};
 	local ($?, $@, $!);
 	$self->remove unless $self->pids;
-	return;
 }
 
 1;

@@ -105,13 +105,11 @@ sub debian ($dir, @debs) {
 	run('tar', '-C', "$dir", '-xf', base(@debs));
 	make_path("$dir/root/debs");
 	copy_debs($dir, @debs);
-	return;
 }
 
 sub copy_debs ($dir, @debs) {
 	unlink glob "$dir/root/debs/*.deb";
 	run('cp', grep({ !/-dbgsym_/ } @debs), "$dir/root/debs/");
-	return;
 }
 
 # ---------------------------------------------------------------- what is there

@@ -223,7 +223,6 @@ sub counters ($self) {
 sub base_line ($self) {
 	$self->victims(0.3, 'hot', $self->{app} ? ('app', 'run') : (), $self->{slow_disk} ? 'cold' : ());
 	$self->{base} = { descriptors => $self->server->descriptors, rss => $self->server->rss };
-	return;
 }
 
 # True once descriptors and memory are near the base line again.  Files that stay open in the caches are not a leak.
@@ -298,7 +297,6 @@ sub withstands ($self, $name, %arg) {
 		note explain $did;
 	};
 	$builder->todo_end if $arg{todo};
-	return;
 }
 
 sub DESTROY ($self) {

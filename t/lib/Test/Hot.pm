@@ -69,7 +69,6 @@ sub DESTROY ($self) {
 	local ($?, $!, $@);
 	kill KILL => $self->{pid};
 	$self->stop;
-	return;
 }
 
 1;

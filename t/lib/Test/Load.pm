@@ -57,7 +57,6 @@ sub DESTROY ($self) {
 	return if $$ != $self->{owner};
 	local ($?, $!, $@);
 	$self->stop;
-	return;
 }
 
 1;

@@ -30,7 +30,6 @@ sub messages ($self) {
 sub clear ($self) {
 	$self->messages;
 	$self->{got} = [];
-	return;
 }
 
 # The first message that matches, or undef at the deadline.

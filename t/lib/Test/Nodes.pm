@@ -86,7 +86,6 @@ sub _world () {
 	for my $at (qw(/run /srv /var/log)) { _do(qw(mount -t tmpfs -o mode=755 tmpfs), $at) }
 	mkdir $_ or die "$_: $!\n" for qw(/run/netns /run/haproxy /run/stat-accel /srv/www /var/log/stat-accel);
 	_do(split ' ') for 'ip link set lo up', 'ip link add accel0 type bridge', 'ip addr add 10.77.0.1/24 dev accel0', 'ip link set accel0 up';
-	return;
 }
 
 sub address ($self, $k) { return '10.77.0.' . (10 + $k) }
@@ -168,7 +167,6 @@ sub down ($self, @k) {
 sub warm ($self, $k, @args) {
 	my $node = $self->{node}{$k};
 	_do('sh', '-ec', 'test -z "$1" || echo $$ >"$1/cgroup.procs"; shift; exec "$@"', 'sh', $node->{group}, program('accel-warm'), '-q', @args, $node->{slow}->dir);
-	return;
 }
 
 sub slow ($self, $k) { return $self->{node}{$k}{slow} }
@@ -214,7 +212,6 @@ sub stat ($self) {
 sub DESTROY ($self) {
 	local ($?, $@, $!);
 	$self->close;
-	return;
 }
 
 sub close ($self) {

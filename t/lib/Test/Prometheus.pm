@@ -116,7 +116,6 @@ sub DESTROY ($self) {
 	return if $self->{owner} != $$ || !$self->{pid};
 	local ($?, $!, $@);
 	$self->stop;
-	return;
 }
 
 my $owner = $$;

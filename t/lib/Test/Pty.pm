@@ -41,7 +41,6 @@ sub start ($class, $command, %arg) {
 sub resize ($self, $rows, $columns, $quiet = 0) {
 	@$self{qw(rows columns)} = ($rows, $columns);
 	ioctl $self->{slave}, TIOCSWINSZ, my $size = pack 'S4', $rows, $columns, 0, 0 or die "TIOCSWINSZ: $!";
-	return;
 }
 
 sub pid ($self) { return $self->{pid} }
@@ -97,7 +96,6 @@ sub DESTROY ($self) {
 	local ($?, $!, $@);
 	kill KILL => $self->{pid};
 	waitpid $self->{pid}, 0;
-	return;
 }
 
 1;

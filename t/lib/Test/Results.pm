@@ -84,7 +84,6 @@ sub _run_one ($self, $name, @cmd) {
 	waitpid $pid, 0;
 	croak "$cmd[0] failed (status $?); its words are in $to.txt" if $?;
 	rename "$to.json.new", "$to.json" or croak "$to.json: $!";
-	return;
 }
 
 # The figures of a step; nothing when it never ran.
@@ -147,7 +146,6 @@ sub _spew ($file, $text) {
 	open my $fh, '>', $file or croak "$file: $!";
 	print $fh $text;
 	close $fh or croak "$file: $!";
-	return;
 }
 
 1;

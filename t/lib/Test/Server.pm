@@ -115,7 +115,6 @@ sub upgraded_to ($self, $pid) {
 	weaken($live{$pid} = $self);
 	$self->{pid} = $pid;
 	$self->{orphan} = 1;
-	return;
 }
 
 # True if the process does not run, or is a zombie that its parent has not asked for yet.
@@ -209,7 +208,6 @@ sub _complain ($what, $log) {
 	my @lines = split /\n/, $log;
 	@lines = @lines[-80 .. -1] if @lines > 80;
 	print STDERR map { "# $_\n" } "$what; the end of its log:", @lines;
-	return;
 }
 
 END {

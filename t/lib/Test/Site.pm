@@ -77,7 +77,6 @@ my %package = (nginx => 'nginx-light', apache => 'apache2-bin');
 sub need ($class, $kind) {
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
 	Test::Util::need_program($program, $package{$kind} // $kind);
-	return;
 }
 
 # The fenced block of that language in the server's README.
@@ -193,7 +192,6 @@ sub _start_accel ($self, $example) {
 sub _make_cache ($self, $dir) {
 	make_path($dir, { mode => 0700 });
 	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], $dir }
-	return;
 }
 
 sub _without_user {

@@ -101,13 +101,11 @@ sub _exit ($seen, $now, $t) {
 sub _leave ($now, $t, $state) {
 	$now->{ready} = $t if $state =~ /^R/;
 	$now->{away} = $t if $state =~ /^D/ || $state =~ /^S/ && defined $now->{nr};
-	return;
 }
 
 sub _run ($seen, $now, $t) {
 	my $ms = 1000 * ($t - (delete $now->{ready} // return));
 	$seen->{ready_ms} = $ms if $ms > $seen->{ready_ms};
-	return;
 }
 
 sub _wake ($seen, $now, $t) {
@@ -189,7 +187,6 @@ sub _sample ($self) {
 		POSIX::_exit(0);
 	}
 	@$self{qw(sampler begin)} = ($pid, time);
-	return;
 }
 
 sub _sampled ($self) {
@@ -214,7 +211,6 @@ sub _remove ($self) {
 	return unless delete $self->{trace};
 	close delete $self->{lifeline};
 	waitpid $self->{keeper}, 0;
-	return;
 }
 
 sub DESTROY ($self) {
@@ -222,7 +218,6 @@ sub DESTROY ($self) {
 	local ($?, $@, $!);
 	$self->_remove;
 	kill KILL => $self->{sampler} if $self->{sampler};
-	return;
 }
 
 1;

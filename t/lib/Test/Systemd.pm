@@ -55,7 +55,6 @@ sub hierarchies {
 sub _control_groups ($self) {
 	$self->{groups} = [map { "$_/$self->{name}" } hierarchies()];
 	for (@{ $self->{groups} }) { mkdir $_ or die "$_: $!\n" }
-	return;
 }
 
 # In the child: the mounts, then the container.
@@ -83,7 +82,6 @@ my @masked = qw(systemd-udevd.service systemd-udev-trigger.service systemd-netwo
 sub _prepare ($self) {
 	make_path(map {"$self->{dir}/$_"} qw(root work up/etc/systemd/system up/usr/local/bin));
 	symlink '/dev/null', "$self->{dir}/up/etc/systemd/system/$_" for @masked, 'timers.target', 'sockets.target';
-	return;
 }
 
 sub boot ($class, %arg) {
@@ -154,7 +152,6 @@ sub install ($self) {
 	my $variant = Test::Util::build_dir() =~ m{build/(\w+)\z} ? $1 : 'release';
 	my $said = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$self->{root}" install install-service 2>&1};
 	$? == 0 or die "make install: $said";
-	return;
 }
 
 # A property of a unit.
@@ -210,7 +207,6 @@ sub _remove_group ($group) {
 
 sub DESTROY ($self) {
 	$self->stop if $$ == ($self->{owner} // 0);
-	return;
 }
 
 1;

@@ -44,7 +44,6 @@ sub go ($self) {
 
 sub DESTROY ($self) {
 	$self->go if $self->{stopped};
-	return;
 }
 
 1;

@@ -168,7 +168,6 @@ sub _read ($self) {
 		substr($self->{in}, 0, $at + $n + 2) = '';
 		$self->{q}{whole} = 1 if $n == 0;
 	}
-	return;
 }
 
 # Without a length the body comes in chunks.

@@ -84,7 +84,6 @@ sub start_nginx ($self, %arg) {
 	put("$self->{dir}/nginx.conf", conf("$self->{dir}", $self->{port}, %arg));
 	$self->{nginx} = child(sub { open STDERR, '>', "$self->{dir}/nginx.err" }, 'nginx', '-e', "$self->{dir}/nginx.log", '-c', "$self->{dir}/nginx.conf");
 	eventually(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) }) or die "nginx: " . slurp("$self->{dir}/nginx.err");
-	return;
 }
 
 # ---------------------------------------------------------------- the accelerator
@@ -174,7 +173,6 @@ sub prepare ($self) {
 	put("$self->{dir}/www/long", 'x' x $self->{long_bytes});
 	put("$self->{dir}/urls", join '', map {"/f$_\n"} 1 .. 50);
 	$self->{sock} = IO::Socket::UNIX->new(Local => "$self->{dir}/accel.sock", Listen => 1024) or die "listen: $!" if $self->{way} ne 'replace';
-	return;
 }
 
 sub drive (%arg) {
@@ -239,7 +237,6 @@ sub DESTROY ($self) {
 		kill 'KILL', $pid;
 		waitpid $pid, 0;
 	}
-	return;
 }
 
 1;

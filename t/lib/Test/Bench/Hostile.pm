@@ -120,7 +120,6 @@ sub storm ($self, $seconds) {
 		$self->rotate if $i % 3 == 0;
 		sleep max 0, min 0.7, $end - time;
 	}
-	return;
 }
 
 # The file before the last one is complete: counts its lines and removes it.
@@ -138,7 +137,6 @@ sub count_lines ($self, $file) {
 	open my $fh, '<', $file or return;
 	$self->{lines}++ while <$fh>;
 	unlink $file;
-	return;
 }
 
 # ---------------------------------------------------------------- the report
@@ -210,13 +208,11 @@ sub end_server ($self) {
 	my $log = $self->{world}->access_log;
 	$self->count_lines($_) for glob("$log.*"), $log;
 	$self->{log} = $server->log;
-	return;
 }
 
 sub bound_note ($self, $status) {
 	$self->{bench}->note('the server did not end within ' . Test::Util::PATIENCE() . ' s of INT') unless defined $status;
 	$self->{bench}->note(sprintf 'the server ended with wait status 0x%x', $status) if $status;
-	return;
 }
 
 # The failures by kind.
@@ -226,7 +222,6 @@ sub print_errors ($self) {
 		$sum{$_} += $errors->{$_} for grep { $_ ne 'all' && $errors->{$_} } keys %$errors;
 	}
 	print '    that is ', join(', ', map { "$_ $sum{$_}" } sort keys %sum), "\n" if %sum;
-	return;
 }
 
 sub print_attacks ($self) {
@@ -241,7 +236,6 @@ sub print_attacks ($self) {
 	print "\n";
 	printf $row, 'attack', @of;
 	printf $row, $_, @{ $sum{$_} }{@of} for sort keys %sum;
-	return;
 }
 
 # ---------------------------------------------------------------- charts
@@ -254,7 +248,6 @@ sub charts ($self) {
 		{ title => 'p99 of the victim', unit => 'ms', log => 1, series => [map { ["$_, alone", $p99->($_, 0)], ["$_, beside attacks", $p99->($_, 1)] } qw(hot cold)] },
 		{ title => 'memory of the server', unit => 'MiB', series => [['RSS', $all->('rss')]] },
 		{ title => 'descriptors and threads of the server', unit => '', series => [map { [$_, $all->($_)] } qw(descriptors threads)] });
-	return;
 }
 
 1;

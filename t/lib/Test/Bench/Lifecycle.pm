@@ -116,7 +116,6 @@ sub round ($self, $n, $verbs, @streams) {
 		do { $_->poll for @streams; sleep 0.02 } while time < $end;
 	}
 	print "# round $n\n" if $n % 10 == 0;
-	return;
 }
 
 # Without clients: after the same load, so that both ends of the comparison have had as many connections.

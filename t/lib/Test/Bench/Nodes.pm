@@ -75,7 +75,6 @@ sub _files ($bench) {
 		}
 	}
 	put($bench->dir . '/all.list', join '', map { "$_\n" } @url);
-	return;
 }
 
 sub _farm ($bench, $nodes, %arg) {
@@ -88,7 +87,6 @@ sub _farm ($bench, $nodes, %arg) {
 sub _haproxy ($farm, $nodes, $edit = undef) {
 	my $text = Test::Nodes->example('haproxy.cfg') =~ s/^\s*server n(\d+) .*\n/$1 <= $nodes ? $& : ''/mger;
 	$farm->front('haproxy', $edit ? $edit->($text) : $text);
-	return;
 }
 
 sub _load ($bench, $farm, $seconds, @more) {
@@ -144,7 +142,6 @@ sub _print_steps ($bench, $steps) {
 		['', 'requests/s', '+-%', 'p99 ms', 'p99 ms of the hot file', 'errors', 'hit ratio', 'of each node'],
 		map { [$_->{name}, sprintf('%.0f', $_->{per_s}), sprintf('%.0f', $_->{spread}), _ms($_->{p99}), _ms($_->{hot_p99}), $_->{errors}, _percent($_->{all}),
 			join ', ', map { _percent($_) } @{ $_->{hits} }] } @$steps);
-	return;
 }
 
 sub _ms ($us) { return sprintf $us < 100_000 ? '%.1f' : '%.0f', $us / 1000 }
@@ -180,7 +177,6 @@ sub _times ($bench, $farm, $slices, %event) {
 sub _print_times ($title, $lines) {
 	_print_table($title, ['second', 'requests/s', 'errors', 'p99 ms', 'max ms', 'hit ratio', ''],
 		map { [sprintf('%.1f', $_->{at}), sprintf('%.0f', $_->{per_s}), $_->{errors}, _ms($_->{p99}), _ms($_->{max}), _percent($_->{hits}), $_->{event}] } @$lines);
-	return;
 }
 
 # What the event of slice $at costs until slice $end, compared with the time before all events. It is over when the hit ratio is within five
@@ -200,7 +196,6 @@ sub _print_costs ($costs) {
 	_print_table("What an event costs, $clients connections", ['event', 'errors', 'hit ratio, before and worst', 'p99 ms, before and worst', 'for how long'],
 		map { [$_->{name}, $_->{errors}, join(' to ', map { _percent($_) } @{ $_->{hits} }), join(' to ', map { _ms($_) } @{ $_->{p99} }),
 			!defined $_->{seconds} ? 'to the end' : $_->{seconds} == 0 ? 'no time' : sprintf '%.1f s', $_->{seconds}] } @$costs);
-	return;
 }
 
 sub _lost ($bench, $lost, $back) {
@@ -265,7 +260,6 @@ sub _print_slow ($rows) {
 	_print_table('A directory hangs on the disk of node 2, a sixth of its files, 4 % of the requests; 200 requests/s, each has 3 s',
 		['front', 'answered', 'without an answer', 'errors', 'p50 ms', 'p99 ms', 'p99.9 ms'],
 		map { [$_->{name}, @$_{qw(answered unanswered errors)}, map { _ms($_) } @$_{qw(p50 p99 p999)}] } @$rows);
-	return;
 }
 
 1;

@@ -39,7 +39,6 @@ sub _panel ($to, $panel) {
 		push @curves, '$d' . $n++ . " using 1:2 title '$series->[0]' with " . ($panel->{style} // 'points');
 	}
 	print $to 'plot ', join(', ', @curves), "\n";
-	return;
 }
 
 1;

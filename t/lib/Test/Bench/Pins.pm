@@ -83,7 +83,6 @@ sub print_table ($limit, $disk, $of, $runs, @names) {
 		    sum0(map { $m->{$_} // 0 } qw(hot_errors stuck ended cold_ended cold_stuck));
 		printf "  %-18s %s\n", '', join '   ', map { sprintf 'p99 %.1f, %.1f MB/s, %.2f %%', @$_{qw(p99 cold_mb read_share)} } @{ $runs->{$name} };
 	}
-	return;
 }
 
 1;

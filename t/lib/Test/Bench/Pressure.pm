@@ -161,7 +161,6 @@ sub server ($self, $kind, $group) {
 
 sub evict ($self, $list) {
 	system(program('accel-pool'), qw(evict --quiet --list), $list) == 0 or die "accel-pool evict: exit status " . ($? >> 8) . "\n";
-	return;
 }
 
 sub measure ($self, $srv, $slow, $group, $disk) {
@@ -390,7 +389,6 @@ sub print_leaving ($part, $title, $of, @names) {
 		    $m->{answered_pc}, @$m{qw(hot_errors away_answered away_ended away_stuck here_mb)}, waited(@$m{qw(slept_ms slept_in)}),
 		    number('%.0f %%', $m->{slept_share}), waited(@$m{qw(call_ms call)}), number('%.1f', $m->{ready_ms}), $m->{lost} ? "  $m->{lost} events lost" : '';
 	}
-	return;
 }
 
 sub print_aims ($self, $limits, $disks) {
@@ -408,7 +406,6 @@ sub print_aims ($self, $limits, $disks) {
 			}
 		}
 	}
-	return;
 }
 
 1;

@@ -140,7 +140,6 @@ sub turn ($self, $to) {
 	$self->{fault} = $to;
 	$self->{began}{ $to->{name} } = time;
 	$to->{begin}->($world) if $to->{begin};
-	return;
 }
 
 sub chores ($self) {
@@ -150,7 +149,6 @@ sub chores ($self) {
 		$do->($self);
 		$self->{due}{$name} += $every;
 	}
-	return;
 }
 
 # ---------------------------------------------------------------- samples
@@ -213,7 +211,6 @@ sub chart ($self) {
 		{ title => 'memory of the newest server', unit => 'MiB', series => [$curve->('rss')], bands => \@bands },
 		{ title => 'descriptors of the newest server', unit => '', log => 1, series => [$curve->('descriptors')], bands => \@bands },
 		{ title => 'threads of the newest server, processes of all', unit => '', series => [map { $curve->($_) } qw(threads processes)], bands => \@bands });
-	return;
 }
 
 # Compares the last third of the time with the first, without the samples during faults that hold descriptors by design.
@@ -225,7 +222,6 @@ sub growth ($self) {
 		$self->{bench}->bound("$name: median of the last third of the quiet time above the first third",
 			median(map { $_->{$name} } @calm[-$third .. -1]) - median(map { $_->{$name} } @calm[0 .. $third - 1]), $room);
 	}
-	return;
 }
 
 # Each alert must fire during the fault that names it, and be silent in the rest.  It may end a while after its fault.
@@ -261,7 +257,6 @@ sub print_streams ($self) {
 		next unless $sum->{slices};
 		printf $row, $name, $sum->{requests}, failed($sum), sprintf('%.2f', median(map { $_->[1] } @{ $sum->{p99} })), counts($sum->{errors}, 'all'), counts($sum->{status});
 	}
-	return;
 }
 
 sub counts ($of, @but) {
@@ -284,7 +279,6 @@ sub explained ($self, $events) {
 	for my $kind (sort keys %seen) {
 		$self->{bench}->bound("$kind: $seen{$kind} seen by clients, $told{$kind} told; not told", max(0, $seen{$kind} - $told{$kind}), 0);
 	}
-	return;
 }
 
 # How often each event was logged, and how often it was suppressed.
@@ -302,7 +296,6 @@ sub events ($log) {
 sub print_events ($n) {
 	print "\nEvents of the error log\n";
 	printf "  %-32s %8d lines%s\n", $_, $n->{$_}{lines} // 0, $n->{$_}{suppressed} ? ", $n->{$_}{suppressed} suppressed" : '' for sort keys %$n;
-	return;
 }
 
 1;

@@ -164,7 +164,6 @@ sub _end ($self) {
 	$self->{in} = '';
 	$r->{cut} = 1 unless $r->{to_end} && !$self->{broken};
 	$self->_done;
-	return;
 }
 
 1;

@@ -41,7 +41,6 @@ sub _draw ($chart, $title, $picture, @args) {
 	close $said or croak "accel-graph failed on @args: $text";
 	my ($made) = glob "$dir/*.svg" or croak "accel-graph drew no $chart of @args";
 	put($picture, slurp($made) =~ s/[ \t]+$//mgr);         # gnuplot ends lines with blanks
-	return;
 }
 
 1;

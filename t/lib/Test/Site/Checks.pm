@@ -66,7 +66,6 @@ sub check_example ($site, %want) {
 sub check_asked ($site) {
 	is $site->get('/names/%2541.txt')->{body}, 'I am %41.txt', 'a file is served';
 	is $site->asked, 1, '... after a question to the accelerator';
-	return;
 }
 
 sub check_files ($site) {

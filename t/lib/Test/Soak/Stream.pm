@@ -71,7 +71,6 @@ sub _add ($self, $run) {
 		$sum->{$kind}{$_} += $r->{$kind}{$_} for keys %{ $r->{$kind} };
 	}
 	push @{ $sum->{p99} }, [$run->{begun}, $r->{latency_us}{p99} / 1000];
-	return;
 }
 
 # The running slice ends by itself; waits for it.  Another poll() starts again.
@@ -85,7 +84,6 @@ sub end ($self) {
 sub DESTROY ($self) {
 	local ($?, $@, $!);
 	kill KILL => $self->{run}{pid} if $self->{run};
-	return;
 }
 
 1;

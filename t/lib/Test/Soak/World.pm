@@ -111,7 +111,6 @@ sub _disks ($self) {
 	mkdir "$logs/spool" or die "mkdir: $!";
 	chmod 0777, "$logs/spool";
 	$self->{mounted} = $logs;
-	return;
 }
 
 sub disk ($self, $name) { return $self->{disk}{$name} }
@@ -280,7 +279,6 @@ sub DESTROY ($self) {
 	return if $$ != $self->{owner};
 	local ($?, $@, $!);
 	$self->stop;
-	return;
 }
 
 1;
