@@ -2,8 +2,7 @@
 # fcgi-stat-accel answers when a file is warm: from then on, opening and reading it needs no disk.  The test counts the
 # requests to the disk and uses no clock.
 
-use strict;
-use warnings;
+use v5.36;
 use Test::More;
 use Test::Fcgi qw(put temp_tree request eventually);
 use Accel::Slowfs;
@@ -27,8 +26,7 @@ symlink '../outside', "$tree/root/escape" or die $!;
 
 my ($slow, $app);
 
-sub up {
-	my (@options) = @_;
+sub up (@options) {
 	$slow = Accel::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
 	$app = Test::Fcgi->start('-t', 4, '--remember=0', @options);
 }
@@ -40,23 +38,21 @@ sub down {
 }
 
 sub path { return $slow->dir . "/$_[0]" }
-sub status { my ($name, @more) = @_; return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => path($name), @more)->{status} }
+sub status ($name, @more) { return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => path($name), @more)->{status} }
 
 # The requests that this code makes to the disk.
-sub disk(&) {
-	my ($code) = @_;
+sub disk :prototype(&) ($code) {
 	my $before = $slow->counts;
 	$code->();
 	my $after = $slow->counts;
 	return { map { $_ => $after->{$_} - $before->{$_} } qw(lookups reads) };
 }
 
-sub slurp {
-	my ($name, $from, $len) = @_;
+sub slurp ($name, $from = 0, $len = 1e9) {
 	open my $h, '<:raw', path($name) or return undef;
-	sysseek $h, $from // 0, 0;
+	sysseek $h, $from, 0;
 	my $bytes = '';
-	1 while ($len // 1e9) > length $bytes and sysread $h, $bytes, 64 * $K, length $bytes;
+	1 while $len > length $bytes and sysread $h, $bytes, 64 * $K, length $bytes;
 	return length $bytes;
 }
 
@@ -64,14 +60,12 @@ sub slurp {
 # reads before the answer count.  A short file is tried again from the beginning: a file that was never made warm fails each time.
 use constant { ALL => 24, TRIES => 10 };        # reads of 3000 KiB
 
-sub is_read {
-	my ($what, $name, $status) = @_;
-	my $asked = disk { is status($name), $status // 200, $what };
+sub is_read ($what, $name, $status = 200) {
+	my $asked = disk { is status($name), $status, $what };
 	cmp_ok $asked->{reads}, '>=', ALL, '... all of it was read before the answer';
 }
 
-sub is_warm {
-	my ($what, $ask, $look) = @_;
+sub is_warm ($what, $ask, $look) {
 	my $asked;
 	for (1 .. TRIES) {
 		$ask->();

@@ -1,8 +1,7 @@
 # Disks fail in the middle of a file or hang, and the kernel refuses what a backend needs.  Hot files are served all the time.
 # A cold request gets an error or a cut connection, never wrong bytes, never a short body that looks complete.  The server
 # always ends.
-use strict;
-use warnings;
+use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
@@ -25,9 +24,9 @@ my $block = do { srand 47; join '', map { chr int rand 256 } 1 .. 65_521 };
 my $large = 1_500_001;
 my $bad   = 655_360;                    # from here on a disk fails or hangs
 
-sub bytes { my ($n) = @_; return substr $block x (1 + $n / length $block), 0, $n }
+sub bytes ($n) { return substr $block x (1 + $n / length $block), 0, $n }
 
-sub spew { my ($dir, $name, $n) = @_; return put("$dir/$name", bytes($n)) }
+sub spew ($dir, $name, $n) { return put("$dir/$name", bytes($n)) }
 
 spew($root, 'hot', 1000);
 spew($root, 'hot-large', 400_000);
@@ -46,21 +45,18 @@ sub disk {
 
 # ---------------------------------------------------------------- questions
 
-sub server {
-	my ($backend, $conf, @more) = @_;
+sub server ($backend, $conf, @more) {
 	return Test::Server->start(dir => "$root", conf => qq{server.network-backend = "$backend"\n$conf}, @more);
 }
 
-sub ask {
-	my ($srv, $path, $range) = @_;
+sub ask ($srv, $path, $range = undef) {
 	my $c = $srv->connect;
 	$c->send("GET $path HTTP/1.1\r\nHost: x\r\n" . ($range ? "Range: bytes=$range\r\n" : '') . "\r\n");
 	return $c;
 }
 
 # An answer in a few words; $want are the bytes that it should have.
-sub verdict {
-	my ($r, $want) = @_;
+sub verdict ($r, $want) {
 	return 'no reply' if !$r;
 	return "error $r->{status}" if $r->{status} >= 500;
 	return "status $r->{status}" if $r->{status} != 200 && $r->{status} != 206;
@@ -87,8 +83,7 @@ sub serves {    # all of these, at once and right
 	    { map { $_ => 'right' } @path }, $what;
 }
 
-sub hot_was_served {
-	my ($hot) = @_;
+sub hot_was_served ($hot) {
 	my $r = $hot->stop;
 	is_deeply $r->{wrong}, [], "hot files were served all the time: $r->{answers} answers, the worst after $r->{worst_ms} ms";
 	cmp_ok $r->{answers}, '>', 20, '... during the test';
@@ -96,8 +91,7 @@ sub hot_was_served {
 
 # ---------------------------------------------------------------- EIO
 
-sub breaks {
-	my ($backend) = @_;
+sub breaks ($backend) {
 	my ($fs, $at) = disk();
 	my $srv = server($backend, '');
 	serves($srv, 'before', '/hot' => 1000, '/hot-large' => 400_000, "$at/hot" => 1000);
@@ -135,15 +129,13 @@ server.max-read-jobs = 2
 server.max-open-idle = 1
 CONF
 
-sub seconds(&) {
-	my ($code) = @_;
+sub seconds :prototype(&) ($code) {
 	my $t = time;
 	$code->();
 	return time - $t;
 }
 
-sub hangs {
-	my ($backend) = @_;
+sub hangs ($backend) {
 	my ($sick, $at) = disk();
 	my ($well, $there) = disk();
 	my $srv = server($backend, $few);
@@ -182,8 +174,7 @@ sub hangs {
 	is $srv->stop, '', 'the end is clean';
 }
 
-sub ends {
-	my ($backend) = @_;
+sub ends ($backend) {
 	my ($sick, $at) = disk();
 	# To look for leaks at exit a sanitizer stops all threads, which takes those that hang for ever.
 	my $srv = server($backend, '', env => { ASAN_OPTIONS => 'detect_leaks=0' });
@@ -209,8 +200,7 @@ SKIP: {
 
 # ---------------------------------------------------------------- a kernel that refuses
 
-sub refused {
-	my ($backend, @what) = @_;
+sub refused ($backend, @what) {
 	my $srv = server($backend, "server.max-cached-file-size = 0\n", under => [Test::Util::program('refuse'), @what, '--']);
 	spew($root, "refused$_", $large) for 1 .. 4;
 	serves($srv, 'served', '/hot' => 1000, '/hot-large' => 400_000, map { ("/refused$_" => $large) } 1 .. 4);

@@ -1,7 +1,6 @@
 # The slow disk of the tests is slow once per name and block, then fast.  N spindles serve N requests at a time.  Its bytes are
 # those of the source.  Only what the test orders hangs or fails.  A waiting process can be killed, and nothing stays mounted.
-use strict;
-use warnings;
+use v5.36;
 use Fcntl qw(O_DIRECT O_RDONLY);
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
@@ -19,25 +18,22 @@ plan skip_all => $why unless $ok;
 my $src = File::Temp->newdir;
 my %size = (empty => 0, one => 1, page_less => 4095, page => 4096, block => 131072, odd => 300_007);
 
-sub put { my ($name, $bytes) = @_; return Test::Util::put("$src/$name", $bytes) }
+sub put ($name, $bytes) { return Test::Util::put("$src/$name", $bytes) }
 
-sub slurp {
-	my ($path) = @_;
+sub slurp ($path) {
 	open my $fh, '<:raw', $path or return "cannot open: $!";
 	local $/;
 	return scalar <$fh> // '';
 }
 
-sub seconds(&) {
-	my ($code) = @_;
+sub seconds :prototype(&) ($code) {
 	my $t = time;
 	$code->();
 	return time - $t;
 }
 
 # Seconds that n processes need to do this once each, all at the same time.
-sub at_once {
-	my ($n, $code) = @_;
+sub at_once ($n, $code) {
 	return seconds {
 		my @pids;
 		for my $i (1 .. $n) {
@@ -119,8 +115,7 @@ subtest 'the bytes are the bytes of the source' => sub {
 };
 
 # Runs the code in a process of its own, which ends with it. Its pid.
-sub aside {
-	my ($code) = @_;
+sub aside ($code) {
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
 	$code->();
@@ -128,8 +123,7 @@ sub aside {
 }
 
 # True if it has ended within this many seconds; then $? has its status.
-sub ended {
-	my ($pid, $within) = @_;
+sub ended ($pid, $within) {
 	my $deadline = time + $within;
 	while (time < $deadline) {
 		return 1 if waitpid($pid, POSIX::WNOHANG()) == $pid;
@@ -139,15 +133,14 @@ sub ended {
 }
 
 # Bytes until the end or an error, and the error.
-sub read_on {
-	my ($path, $flags) = @_;
-	sysopen my $fh, $path, O_RDONLY | ($flags // 0) or return ('', "$!");
+sub read_on ($path, $flags = 0) {
+	sysopen my $fh, $path, O_RDONLY | $flags or return ('', "$!");
 	my $got = '';
 	while (my $n = sysread $fh, $got, 10_000, length $got) { $! = 0 }
 	return ($got, $! ? "$!" : '');
 }
 
-sub disk { my (@arg) = @_; return Accel::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, @arg) }
+sub disk (@arg) { return Accel::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, @arg) }
 
 my ($EIO, $ENOENT, $EINVAL) = map { local $! = $_; "$!" } POSIX::EIO, POSIX::ENOENT, POSIX::EINVAL;
 
