@@ -6,7 +6,7 @@ package Accel::Graph::Charts;
 #   chart   { id => end of the file's name, name, title, alt => one or two sentences, table => { head, rows }, panels => [...] }
 #   panel   { x => axis, y => axis, series => [...], rules => [{ axis => 'x'|'y', at, label, side => 'left' or nothing }],
 #             labels => [{ x, y, text, or texts (longest first) and room (part of the width), align, on => style of the bar below, of => name of the line }], levels => [[heat level, text], ...],
-#             height => weight among several, shared_x => true if the panel below has the labels }
+#             bands => [[from, to, name], ...] of x in grey, height => weight among several, shared_x => true if the panel below has the labels }
 #   axis    { label, min, max, log => 0|1, ticks => [[value, text], ...], minor => [value, ...] }
 #   series  { style, as => name of a colour and mark, label, direct => named by a label of the panel, and either data or columns }
 #           columns => { sum => [column, ...], scale => divisor, only => "COLUMN == 1" } of the data file

@@ -7,8 +7,9 @@ use File::Temp ();
 use List::Util qw(max min);
 use Accel::Graph::Axis  qw(fitting);
 use Accel::Graph::Style qw(style contrast @HEAT);
+use Accel::Util         qw(find_program put slurp);
 
-our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot);
+our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot draw_picture);
 
 use constant {
 	LINE_PX => 1.75, LETTER_PX => 0.8,    # of a line and a letter for each point of the font
@@ -161,7 +162,7 @@ sub draw_panel ($panel, $number, $block, %arg) {
 		push @key, 'NaN ' . $sample . ' title ' . quote($series->{label}) if defined $series->{label} && !$series->{direct};
 	}
 	push @key, map { "NaN with boxes fillcolor rgb '$HEAT[ $_->[0] ]' title " . quote($_->[1]) } @{ $panel->{levels} // [] };
-	return (@gp, "plot \\\n	" . join(", \\\n	", @key, @plot), 'unset label', 'unset arrow');
+	return (@gp, "plot \\\n	" . join(", \\\n	", @key, @plot), 'unset label', 'unset arrow', $panel->{bands} ? 'unset object' : ());
 }
 
 sub axis ($which, $axis, $labels) {
@@ -187,6 +188,11 @@ sub annotations ($panel, %arg) {
 		    : ("first $at, graph 0", "first $at, graph 1", "first $at, graph 0.05 right offset -0.5,0");
 		push @gp, "set arrow from $from to $to nohead dashtype 2 linewidth 1.2 linecolor '#606060'",
 		    'set label ' . quote($rule->{label}) . " at $place front noenhanced textcolor '#404040' boxed";
+	}
+	for my $band (@{ $panel->{bands} // [] }) {
+		my ($from, $to) = map { number($_) } @$band[0, 1];
+		push @gp, "set object rectangle from first $from, graph 0 to first $to, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder",
+		    'set label ' . quote($band->[2]) . " at first $from, graph 0.95 left noenhanced textcolor '#404040'";
 	}
 	for my $label (@{ $panel->{labels} // [] }) {
 		my $text  = fitting($label, $letters) // next;
@@ -224,6 +230,18 @@ sub plot_of ($series, $style, $x, $y) {
 	return ('using (($1+$2)/2):(($3+$4)/2):1:($2+0.05*($2-$1)):3:($4*1.01):(heat($5)) with boxxyerror fillcolor rgb variable',
 		'with boxes') if $kind eq 'cells';
 	die "no such style of a series: $kind";
+}
+
+# Draws one chart into a file. Returns false if gnuplot is not installed.
+sub draw_picture ($file, $chart, %how) {
+	my $gnuplot = find_program('gnuplot') // return 0;
+	my $work = File::Temp->newdir;
+	put("$work/chart.gp", gnuplot_script([$chart], %how));
+	my ($failed, $err) = run_gnuplot($gnuplot, "$work", 'chart.gp');
+	die "gnuplot: $err\n" if $failed;
+	my $bytes = slurp("$work/" . picture($chart, %how));
+	put($file, $how{kind} eq 'svg' ? $bytes =~ s/[ \t]+$//mgr : $bytes);    # gnuplot ends lines with blanks
+	return 1;
 }
 
 # Runs gnuplot on a script in a directory.  Returns its wait status and its error messages.

@@ -3,11 +3,9 @@ package Test::Bench::GrowthChart;
 #
 # `draw($dir, $growth)` writes growth-connections.svg and growth-files.svg. Without gnuplot it says so and writes none.
 use v5.36;
-use File::Temp ();
 use List::Util qw(max min);
 use Accel::Graph::Axis qw(linear_axis log_axis log_time_axis count_text);
-use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot);
-use Accel::Util qw(find_program put slurp);
+use Accel::Graph::Gnuplot qw(draw_picture);
 
 my %title = (connections => 'What a request costs, by kept connections', files => 'What a request costs, by distinct names');
 my %label = (connections => 'kept connections', files => 'distinct names, asked for at random');
@@ -15,15 +13,9 @@ my %label = (connections => 'kept connections', files => 'distinct names, asked 
 my @names = qw(accel nginx lighttpd accel-all stat-accel);
 
 sub draw ($dir, $growth) {
-	my $gnuplot = find_program('gnuplot') // return print "# gnuplot is not installed, so no chart was drawn\n";
 	for my $what (grep { %{ $growth->{$_} } } qw(connections files)) {
-		my $work = File::Temp->newdir;
-		my %how = (name => 'growth', kind => 'svg', size => [800, 560], font => 'DejaVu Sans,13', requests => 0, title => 1);
-		my $chart = chart($what, $growth->{$what});
-		put("$work/growth.gp", gnuplot_script([$chart], %how));
-		my ($failed, $err) = run_gnuplot($gnuplot, "$work", 'growth.gp');
-		die "bench: gnuplot: $err\n" if $failed;
-		put("$dir/growth-$what.svg", slurp("$work/" . picture($chart, %how)) =~ s/[ \t]+$//mgr);
+		draw_picture("$dir/growth-$what.svg", chart($what, $growth->{$what}), name => 'growth', kind => 'svg', size => [800, 560], font => 'DejaVu Sans,13',
+			requests => 0, title => 1) or return print "# gnuplot is not installed, so no chart was drawn\n";
 	}
 }
 

@@ -6,39 +6,30 @@ package Test::Bench::Panels;
 # The first panel is printed as text. With --charts DIR all of them are one picture, DIR/NAME.png. `log` gives a panel a logarithmic axis, `bands` grey
 # stripes: [ [from, to, name], ... ].
 use v5.36;
-use List::Util qw(max);
-use Accel::Util qw(find_program);
+use List::Util qw(max min);
+use Accel::Graph::Ascii qw(ascii);
+use Accel::Graph::Axis qw(linear_axis log_axis);
+use Accel::Graph::Gnuplot qw(draw_picture);
 
 sub draw ($bench, $name, @panels) {
-	my $gnuplot = find_program('gnuplot') // return $bench->note('no chart: gnuplot is not installed');
-	my $dir = $bench->opt('charts');
-	mkdir $dir if defined $dir;
-	my @ok = _plot($gnuplot, "set terminal dumb mono noenhanced size 110,24\n", { %{ $panels[0] }, bands => [] });
-	push @ok, _plot($gnuplot, sprintf("set terminal png noenhanced size 1200,%d\nset output '%s'\n", 300 * @panels, "$dir/$name.png" =~ s/'/''/gr), @panels) if defined $dir;
-	$bench->note('gnuplot failed') if grep { !$_ } @ok;
+	my $most = max(1, map { $_->[0] } map { @{ $_->[1] } } map { @{ $_->{series} } } @panels);
+	@panels = grep { @{ $_->{series} } } map { _panel($_, linear_axis('s', $most)) } @panels or return;
+	print ascii({ title => $name, panels => [$panels[0]] }, 110);
+	my $dir = $bench->opt('charts') // return;
+	mkdir $dir;
+	my $chart = { id => '', title => $name, panels => \@panels };
+	draw_picture("$dir/$name.png", $chart, name => $name, kind => 'png', size => [1200, 300 * @panels], font => 'DejaVu Sans,11', requests => 0, title => 0)
+	    or $bench->note('no chart: gnuplot is not installed');
 	return;
 }
 
-sub _plot ($gnuplot, $terminal, @panels) {
-	open my $to, '|-', $gnuplot, '-' or return 0;
-	print $to $terminal, "set xlabel 's'\nset grid\nset key outside bottom horizontal\n", @panels > 1 ? 'set multiplot layout ' . @panels . ",1\n" : '';
-	_panel($to, $_) for @panels;
-	return close $to;
-}
-
-sub _panel ($to, $panel) {
-	my ($n, @curves) = (0);
-	print $to $panel->{log} ? "set logscale y\n" : "unset logscale y\nset yrange [0:*]\n";
-	print $to "set title '$panel->{title}'\nset ylabel '$panel->{unit}'\nunset object\nunset label\n";
-	for my $band (@{ $panel->{bands} // [] }) {
-		print $to "set object rectangle from $band->[0], graph 0 to $band->[1], graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n";
-		print $to "set label '$band->[2]' at $band->[0], graph 0.95 font ',8'\n";
-	}
-	for my $series (@{ $panel->{series} }) {
-		print $to '$d', $n, " << EOD\n", (map { "@$_\n" } @{ $series->[1] }), "EOD\n";
-		push @curves, '$d' . $n++ . " using 1:2 title '$series->[0]' with " . ($panel->{style} // 'points');
-	}
-	print $to 'plot ', join(', ', @curves), "\n";
+sub _panel ($panel, $x) {
+	my @all = grep { defined && (!$panel->{log} || $_ > 0) } map { $_->[1] } map { @{ $_->[1] } } @{ $panel->{series} };
+	my $label = $panel->{title} . ($panel->{unit} eq '' ? '' : ", $panel->{unit}");
+	my $y = $panel->{log} ? log_axis($label, min(@all) // 1, max(@all) // 10) : linear_axis($label, max(@all) // 1);
+	my @series = map { my ($as, $of) = ($_, $panel->{series}[$_]); +{ style => 'points', as => $as, label => $of->[0],
+		data => [grep { defined $_->[1] && (!$panel->{log} || $_->[1] > 0) } @{ $of->[1] }] } } 0 .. $#{ $panel->{series} };
+	return { x => $x, y => $y, shared_x => 1, bands => $panel->{bands} // [], series => [grep { @{ $_->{data} } } @series] };
 }
 
 1;
