@@ -57,13 +57,15 @@ tell_denied(struct request *r, int err)
 void
 fault_note(struct request *r, const struct file_entry *e)
 {
+	struct fault *m = request_slot(r, mine);
+
 	if (is_denied(e->err))
 		tell_denied(r, e->err);
 	if (http1_status_of_errno(e->err) < 500)
 		return;
-	request_slot(r, mine)->err = e->err;
-	request_slot(r, mine)->started = e->open.start != 0;
-	request_slot(r, mine)->opened = e->open.opened != 0;
+	m->err = e->err;
+	m->started = e->open.start != 0;
+	m->opened = e->open.opened != 0;
 }
 
 void
@@ -81,11 +83,13 @@ fault_told(struct request *r)
 static enum fault_cause
 cause_of(const struct request *r)
 {
-	switch (-request_slot(r, mine)->err) {
+	const struct fault *m = request_slot(r, mine);
+
+	switch (-m->err) {
 	case 0:
 		if (r->proxied)
 			return (FAULT_APPLICATION);
-		return (request_slot(r, mine)->told ? FAULT_OTHER : FAULT_MEMORY);
+		return (m->told ? FAULT_OTHER : FAULT_MEMORY);
 	case EMFILE:
 	case ENFILE: return (FAULT_DESCRIPTORS);
 	case ENOMEM: return (FAULT_MEMORY);
@@ -96,8 +100,10 @@ cause_of(const struct request *r)
 void
 fault_own(struct request *r, int status)
 {
-	if (status >= 500 && request_slot(r, mine)->cause == FAULT_NONE)
-		request_slot(r, mine)->cause = cause_of(r);
+	struct fault *m = request_slot(r, mine);
+
+	if (status >= 500 && m->cause == FAULT_NONE)
+		m->cause = cause_of(r);
 }
 
 void
@@ -167,9 +173,11 @@ why_of(const struct request *r)
 static const char *
 stage_of(const struct request *r)
 {
-	if (request_slot(r, mine)->err == -EAGAIN || !request_slot(r, mine)->started)
+	const struct fault *m = request_slot(r, mine);
+
+	if (m->err == -EAGAIN || !m->started)
 		return ("look-up");
-	return (request_slot(r, mine)->opened ? "read" : "open");
+	return (m->opened ? "read" : "open");
 }
 
 static void
@@ -188,9 +196,11 @@ tell_file(struct request *r)
 void
 fault_tell(struct request *r)
 {
-	if (request_slot(r, mine)->err != 0 && r->scope != NULL)
+	const struct fault *m = request_slot(r, mine);
+
+	if (m->err != 0 && r->scope != NULL)
 		tell_file(r);
-	else if (!request_slot(r, mine)->told && !r->proxied)
+	else if (!m->told && !r->proxied)
 		log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
 		    LF_TEXT("path", r->path != NULL ? request_path(r) : TEXT("-")),
 		    LF_STR("stage", "server"), LF_U64("waited-ms", waited_ms(r)),
