@@ -1,4 +1,8 @@
-/* server/log/accesslog.c -- the combined log format. */
+/* server/log/accesslog.c -- the combined log format.
+ *
+ * The same fields through accesslog_format.c are other bytes, which are those of lighttpd: there
+ * all bytes from 0x7f on become \xHH with capital letters, and a tab is \t.  Here UTF-8 stays
+ * readable, and blanks of a bare field are escaped. */
 #include "server/log/accesslog.h"
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" as "06/Nov/1994:08:49:37 +0000". */

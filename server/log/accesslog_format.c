@@ -1,5 +1,5 @@
-/* server/log/accesslog_format.c -- lines in a format of accesslog.format;
- * see accesslog_format.h. */
+/* server/log/accesslog_format.c -- lines in a format of accesslog.format, as lighttpd writes them;
+ * see accesslog_format.h.  Without a format, accesslog.c writes the line. */
 #include "server/log/accesslog_format.h"
 
 #include <stdio.h>
