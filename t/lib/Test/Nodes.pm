@@ -170,7 +170,6 @@ sub warm ($self, $k, @args) {
 }
 
 sub slow ($self, $k) { return $self->{node}{$k}{slow} }
-sub log_of ($self, $k) { return Accel::Util::slurp("$self->{dir}/log$k/error.log") }
 
 # The front; text: its configuration.
 my %front = (haproxy => [8080, 'haproxy', '-db', '-f'], 'accel-server' => [8081, program('accel-server'), '-D', '-f']);
