@@ -53,7 +53,7 @@ debt_patience_ms(uint64_t debt_ns, uint64_t idle_ms)
  *      now - burst      now         due_ns
  *   -------|-------------|-------------|-----> time      wait for due_ns - now
  *
- * Time that is not used is lost after the burst.  The time at which n more have had theirs: */
+ * Unused time is kept up to the burst.  The time at which n more have had theirs: */
 static inline uint64_t
 pace_after(uint64_t due_ns, uint64_t from_ns, uint64_t n, uint64_t per_s)
 {
@@ -115,10 +115,10 @@ pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 	uint64_t *at = p->find_due != NULL ? p->find_due(p) : &p->due_ns, start;
 	uint64_t due = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	do
-		start = due > now_ns ? due : now_ns;
-	while (!__atomic_compare_exchange_n(at, &due, pace_after(start, 0, bytes, p->limit), true,
-	    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(at, &due, pace_after(due, now_ns, bytes, p->limit),
+	    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	start = due > now_ns ? due : now_ns;
 	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
 

@@ -100,7 +100,7 @@ struct io_wheel {
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */
 #define IO_CALLBACK  4096         /* one callback costs as much as sending this many bytes */
 #define IO_RECEIVED  4            /* and a received byte, which a parser reads, as this many */
-#define IO_EVENT     512          /* and an event in a received buffer: see io_event() */
+#define IO_EVENT     512          /* and a message in a received buffer: see io_events() */
 /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
 #define IO_SEND_FILE_MAX (2 * IO_WINDOW)
 
@@ -136,13 +136,12 @@ struct io {
 	uint64_t held; /* bytes of windows that senders hold */
 	/* above this, a sender whose socket is full keeps no window */
 	uint64_t held_max;
-	/* Bytes that the loop may send in this round, before it checks events again; a callback
-	 * counts as IO_CALLBACK, and each received byte as IO_RECEIVED.  Otherwise many readers of
-	 * 100 kB files could have 2048 windows sent while a small request waits, and one
-	 * application that writes as fast as the loop reads has 2048 buffers parsed: 1.4 s with
-	 * messages of 8 bytes.  Long sends have a part of it: see put_off() in
-	 * io/loop/epoll_ops.c.
-	 */
+	/* Bytes that the loop may send in this round, before it checks events again; a
+	 * callback counts as IO_CALLBACK, and what it has received as IO_RECEIVED a byte, if
+	 * that is more.  Otherwise many readers of 100 kB files could have 2048 windows sent
+	 * while a small request waits, and one application that writes as fast as the loop
+	 * reads has 2048 buffers parsed: 1.4 s with messages of 8 bytes.  Long sends have a
+	 * part of it: see put_off() in io/loop/epoll_ops.c. */
 	int64_t budget, long_budget;
 	struct io_counters *counters, own_counters;
 	struct io_wheel wheel;

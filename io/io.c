@@ -280,9 +280,9 @@ io_dispatch(struct io *io, int64_t budget)
 }
 
 void
-io_event(struct io *io)
+io_events(struct io *io, unsigned n)
 {
-	io->budget -= IO_EVENT;
+	io->budget -= (int64_t)n * IO_EVENT;
 }
 
 void

@@ -279,8 +279,8 @@ void io_wake(struct io *); /* any thread: makes io_run() return soon */
 /* The next io_run() waits at most until then, to the microsecond where the kernel can (Linux 5.11),
  * else to the millisecond.  For schedules that are finer than IO_TIMER. */
 void io_wake_at(struct io *, uint64_t mono_ns);
-/* In a callback: one of many small events in its buffer was handled, so the round ends sooner. */
-void io_event(struct io *);
+/* In a callback: n of many small messages in its buffer were read, so the round ends sooner. */
+void io_events(struct io *, unsigned n);
 bool io_busy(const struct io *);        /* ops in flight */
 uint64_t io_now(const struct io *);     /* CLOCK_MONOTONIC ns, read once a round */
 uint64_t io_wall_s(const struct io *);  /* wall clock seconds, read once a round */

@@ -199,7 +199,7 @@ exchange_parse(struct exchange *x, struct text *in)
 			break;
 		}
 		x->u->proto->reply(x->codec, &x->head, in, &x->answer, &ev);
-		io_event(x->u->io);
+		io_events(x->u->io, 1 + ev.messages);
 		if (!exchange_event(x, &ev, in->n))
 			break;
 	}

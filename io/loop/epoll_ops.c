@@ -218,8 +218,8 @@ try_recv(struct io *io, struct io_op *op)
 	if (n < 0)
 		return (parked(io, op));
 	op->buf = buf;
-	if (buf != NULL)
-		io->budget -= n * IO_RECEIVED;
+	if (buf != NULL && n > IO_CALLBACK / IO_RECEIVED) /* the callback counts for the others */
+		io->budget -= n * IO_RECEIVED - IO_CALLBACK;
 	return (done_with(op, n));
 }
 

@@ -200,7 +200,7 @@ accept_all(struct worker *w)
 void
 accept_resume(struct worker *w)
 {
-	if (!w->paused || is_closed(w))
+	if (!w->paused || w->pause_fixed || is_closed(w))
 		return;
 	w->paused = false;
 	accept_all(w);
@@ -229,6 +229,7 @@ pause_over(struct io_op *op)
 	struct worker *w = container_of(op, struct worker, pause);
 
 	w->pause_timed = false;
+	w->pause_fixed = false;
 	accept_resume(w);
 	if (!w->paused || !waits_for_slow(w))
 		return;
@@ -238,8 +239,7 @@ pause_over(struct io_op *op)
 
 /* No descriptor, or no place, and every connection is busy: stops accepting until one closes or
  * becomes idle.  A timer tries again, because a descriptor that another thread frees makes no
- * event.
- * Never spins. */
+ * event.  If the system refuses accept(2), only the timer ends the pause.  Never spins. */
 static void
 accept_pause(struct worker *w, const char *why)
 {
@@ -247,7 +247,7 @@ accept_pause(struct worker *w, const char *why)
 	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why),
 	    LF_U64("connections", w->nconns));
 	w->paused = true;
-	if (!is_busy(w) || waits_for_slow(w))
+	if (!is_busy(w) || w->pause_fixed || waits_for_slow(w))
 		pause_again(w);
 }
 
@@ -276,8 +276,10 @@ no_descriptor(struct worker *w, int64_t err)
 {
 	if (is_about_descriptors(err) && make_room(w, "no descriptors are left"))
 		w->paused = true;
-	else
+	else {
+		w->pause_fixed = !is_about_descriptors(err);
 		accept_pause(w, accept_failure(err));
+	}
 }
 
 static void

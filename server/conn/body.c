@@ -47,6 +47,7 @@ eat_chunked(struct conn *c, struct spool *into)
 	/* Takes all received bytes, even during a write: one write holds many small chunks. */
 	do {
 		s = http1_chunked(&c->r->in.chunked, &c->in, &data);
+		io_events(c->w->base.io, 1);
 		if (s == PARSE_BAD)
 			return (-EPROTO);
 		if (!eaten(c, into, data))

@@ -66,7 +66,8 @@ struct module {
 	void (*stop)(struct request *);
 	/* A site that uses the module has its rules; sets what it reads for each request. */
 	void (*site_begin)(struct site *);
-	void (*site_end)(const struct site *); /* forgets its rules, even if none was used */
+	void (*site_end)(
+	    const struct site *); /* forgets what the module holds of it, used or not */
 	/* The worker ends: no request is left.  Frees what a WORKER_SLOT holds, and may run the
 	 * loop. */
 	void (*worker_stop)(struct worker_base *);

@@ -51,7 +51,7 @@ log_counters(const struct process *ps)
 	struct pressure p;
 	size_t n = 0;
 
-	server_counters_sum(&ps->counters_list, &sum);
+	server_counters_sum(worker_counters_first(&ps->counters_list), &sum);
 	for (ci = server_counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++)
 		if (counter_get(&sum, ci) != 0)
 			f[n++] = LF_U64(ci->name, counter_get(&sum, ci));

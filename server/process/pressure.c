@@ -61,7 +61,8 @@ seen(void *arg, const struct pressure *p)
 	struct server_counters sum;
 	struct seen now;
 
-	server_counters_sum(&((const struct process *)arg)->counters_list, &sum);
+	server_counters_sum(worker_counters_first(&((const struct process *)arg)->counters_list),
+	    &sum);
 	now = seen_of(p, &sum.io);
 	if (now.logged_ns < last.logged_ns + MEMORY_LOOK_S * NS_PER_S || !is_worse(&now))
 		return;

@@ -11,15 +11,19 @@ const struct counter_info server_counter_infos[] = {
 #undef C
 	{ NULL },
 };
+/* A second row for a field does not compile, so with the number each field has its own. */
+enum {
+#define C(room, name, dotted, doc) ROW_##room##_##name,
+#include "server/status/counters.def"
+#undef C
+};
 _Static_assert(NELEM(server_counter_infos) - 1 == sizeof(struct server_counters) / sizeof(uint64_t),
     "each counter has a row in counters.def");
 
 void
-server_counters_sum(const struct counters_list *all, struct server_counters *sum)
+server_counters_sum(const struct worker_counters *t, struct server_counters *sum)
 {
-	const struct worker_counters *t;
-
 	*sum = (struct server_counters){ 0 };
-	for (t = worker_counters_first(all); t != NULL; t = t->next)
+	for (; t != NULL; t = t->next)
 		counters_add(sum, t->events, server_counter_infos);
 }

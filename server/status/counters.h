@@ -16,7 +16,7 @@
 #include "server/request/counters.h"
 #include "server/route/counters.h"
 
-struct counters_list;
+struct worker_counters;
 
 struct server_counters {
 	struct conn_counters conn;
@@ -37,6 +37,6 @@ struct server_counters {
 extern const struct counter_info server_counter_infos[];
 
 /* Of all workers since the start. */
-void server_counters_sum(const struct counters_list *, struct server_counters *);
+void server_counters_sum(const struct worker_counters *first, struct server_counters *);
 
 #endif

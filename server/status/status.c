@@ -106,9 +106,9 @@ workers_take(struct status *s, const struct counters_list *all)
 	s->worker = calloc(n + 1, sizeof(*s->worker));
 	if (s->worker == NULL)
 		return (false);
+	server_counters_sum(first, &s->sum);
 	for (t = first; t != NULL; t = t->next)
 		worker_counters_add(s, t, now_ns);
-	server_counters_sum(all, &s->sum);
 	s->sum.status.log_suppressed = log_suppressed();
 	s->sum.status.log_dropped = logfile_dropped();
 	for (i = 0; i < NPHASES; i++)

@@ -62,8 +62,9 @@ struct worker {
 	const uint32_t *bans_version; /* of the newest list, atomic */
 	struct accepting *accepting;
 	bool draining, hushed, paused, pause_timed;
-	uint64_t sought_ns;       /* the last look for slow connections */
-	struct io_op pause;       /* timer that resumes accepting; in flight while pause_timed */
+	bool pause_fixed;   /* no connection that closes can help: the pause ends with its timer */
+	uint64_t sought_ns; /* the last look for slow connections */
+	struct io_op pause; /* timer that resumes accepting; in flight while pause_timed */
 	struct page pages[PAGES]; /* prepared error replies by status */
 	struct trust **trusts;    /* by listener; the last one: no listener */
 	pthread_t thread;

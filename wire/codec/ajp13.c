@@ -319,8 +319,10 @@ ajp_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 	while (in->n > 0 && ev->kind == PROTO_MORE) {
 		if (a->nhead == HEAD)
 			message(a, h, in, out, ev);
-		else if (proto_collect(a->head, &a->nhead, HEAD, in))
+		else if (proto_collect(a->head, &a->nhead, HEAD, in)) {
+			ev->messages++;
 			message_begin(a, ev);
+		}
 	}
 }
 

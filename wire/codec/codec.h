@@ -36,7 +36,8 @@ struct proto_event {
 		PROTO_REFUSED, /* why: not executed, another backend may be tried */
 		PROTO_BAD,     /* why: a violation of the protocol */
 	} kind;
-	bool reuse; /* END: the socket can carry another request */
+	bool reuse;        /* END: the socket can carry another request */
+	unsigned messages; /* read by this call; many of them may make no event */
 	struct text bytes;
 	const char *why;
 };

@@ -269,6 +269,7 @@ fcgi_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 		if (f->nheader < FCGI_HEAD) {
 			if (!proto_collect(f->header, &f->nheader, FCGI_HEAD, in))
 				return;
+			ev->messages++;
 			record_begin(f, ev);
 			if (ev->kind == PROTO_MORE && f->content == 0 && record_is_ours(f) &&
 			    f->header[1] == END_REQUEST)

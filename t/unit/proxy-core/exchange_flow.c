@@ -171,7 +171,9 @@ EXCHANGE_TEST("/exchange/an early reply ends the exchange and its socket", a_con
 }
 
 /* The loop of the tests has a budget of 4 MiB in a round. */
-EXCHANGE_TEST("/exchange/many small pieces end the round", a_conf(one, 1))
+/* Two applications send this many pieces: the second one's are read in the next round. */
+static void
+pieces_take_turns(const char *piece, size_t body)
 {
 	struct client other = { 0 };
 	struct buf b;
@@ -182,17 +184,28 @@ EXCHANGE_TEST("/exchange/many small pieces end the round", a_conf(one, 1))
 	buf_init(&b, 0);
 	put_stdout(&b, "A: 1\n\n");
 	for (i = 0; i < 10000; i++)
-		put_stdout(&b, "x");
+		put_stdout(&b, piece);
 	put_end(&b, 0);
 	sim_recv(io, nth_recv(0), buf_as_text(&b));
 	sim_recv(io, nth_recv(0), buf_as_text(&b));
 	buf_free(&b);
 	io_run(io);
-	g_assert_cmpuint(c.body->len, ==, 10000);
-	g_assert_cmpuint(other.body->len, ==, 0);
+	g_assert_cmpuint(c.body->len, ==, body);
+	g_assert_cmpint(c.ends, ==, 1);
+	g_assert_cmpint(other.ends, ==, 0);
 	io_run(io);
-	g_assert_cmpuint(other.body->len, ==, 10000);
+	g_assert_cmpuint(other.body->len, ==, body);
 	ENDED(&c, 0);
 	ENDED(&other, 0);
 	client_free(&other);
+}
+
+EXCHANGE_TEST("/exchange/many small pieces end the round", a_conf(one, 1))
+{
+	pieces_take_turns("x", 10000);
+}
+
+EXCHANGE_TEST("/exchange/many empty messages end the round", a_conf(one, 1))
+{
+	pieces_take_turns("", 0);
 }

@@ -87,7 +87,8 @@ TEST("/accept/shortage")
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 		accept_says(errs[i]);
 		stop_last();
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
+		/* A descriptor is free again, which helps only against a lack of descriptors. */
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, i < 2 ? 1 : 0);
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 		g_assert_cmpuint(w->base.counts.conn->accept_pauses, ==, 2);

@@ -429,3 +429,20 @@ UP_TEST("/conn/input-is-bounded", "")
 	take(s, SIZE_MAX);
 	g_assert_true(listens(s));
 }
+
+/* One client sends this many chunks: the next client's request is read in the next round. */
+UP_TEST("/conn/chunks-end-the-round", "")
+{
+	struct io_sock *s = client(), *other = client();
+	g_autoptr(GString) many = g_string_new(NULL);
+
+	say(s, "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+	for (int i = 0; i < 10000; i++)
+		g_string_append(many, "1\r\nx\r\n");
+	sim_recv(io, sim_find(io, IO_RECV, s), (struct text){ many->str, many->len });
+	sim_recv(io, sim_find(io, IO_RECV, other), text_of(GET("/b")));
+	io_run(io);
+	g_assert_cmpuint(w->base.counts.conn->requests, ==, 1);
+	io_run(io);
+	g_assert_cmpuint(w->base.counts.conn->requests, ==, 2);
+}
