@@ -14,6 +14,7 @@
 #include "base/text.h"
 
 struct access {
+	/* filled in server/reply/log.c */
 	struct text remote, user, line, referer, agent; /* an empty text is written as "-" */
 	int status;
 	uint64_t bytes;   /* bytes of the body */
