@@ -145,7 +145,7 @@ static const struct option rows[] = {
 	{ "unix", '\0', "PATH", OPTION_TEXT, AT(conf.unix_path),
 	    .prose = "Connects to a unix socket; the host of a URL is sent as Host." },
 	{ "from", '\0', "ADDRESS", OPTION_TEXT, AT(conf.from), .read = read_from,
-	    .expected = "an address in numbers, of this host",
+	    .expected = "a numeric address of this host",
 	    .prose = "Connects from ADDRESS, which must be an address of this host." },
 	{ "status", '\0', "N", OPTION_NUMBER, AT(conf.status), 100, 599,
 	    .prose = "The status that is not an error; without it any 2xx." },

@@ -51,8 +51,8 @@ static const struct option rows[] = {
 	{ "root", 'r', "DIR", OPTION_TEXT, AT(conf.below),
 	    .prose = "Paths in the list are below DIR, with or without a slash before them." },
 	{ "urls", 'u', NULL, OPTION_FLAG, AT(conf.urls),
-	    .prose = "Entries of the list are URLs or their paths: without host and query, "
-		     "percent-decoded; needs --root." },
+	    .prose = "Entries are URLs or their paths; host and query are ignored, the path is "
+		     "percent-decoded. Needs --root." },
 	{ "threads", 'j', "N", OPTION_NUMBER, AT(conf.threads), 1, 1024, "32",
 	    .prose = "Threads that touch files." },
 	{ "rate", '\0', "N", OPTION_SIZE, AT(conf.files_per_s), 1, NUMBER_MAX,

@@ -204,7 +204,8 @@ exchange_parse(struct exchange *x, struct text *in)
 			break;
 	}
 	if (x->answer.failed && x->lease != NULL)
-		exchange_broken(x, 502, -EPROTO, "the backend asks and does not read");
+		exchange_broken(x, 502, -EPROTO,
+		    "the backend asks for more of the body but does not read what was sent");
 	if (x->answer.n > 0 || x->body.n > 0) /* more of it may go now */
 		exchange_push(x);
 	if (x->state == x_body && x->lease != NULL && x->sink.on_flush != NULL)

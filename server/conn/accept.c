@@ -91,7 +91,8 @@ cut_slow(struct worker *w)
 	if (m == NULL)
 		return;
 	count(w->base.counts.conn, room_slow);
-	conn_make_room(m, "one address has most connections, and this one is slow");
+	conn_make_room(m,
+	    "one address has more than half of all connections, and this connection of it is slow");
 }
 
 static void
@@ -104,7 +105,8 @@ cut_busy(struct worker *w)
 	if (m == NULL)
 		return;
 	count(w->base.counts.conn, room_busy);
-	conn_make_room(m, "one address has most connections, and another address needs a place");
+	conn_make_room(m,
+	    "one address has more than half of all connections, and another address needs a place");
 }
 
 /* Clients come from several addresses, so the address with most connections is not a proxy for all

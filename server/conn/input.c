@@ -42,7 +42,8 @@ conn_receive(struct conn *c, uint32_t deadline_ms, void (*done)(struct io_op *))
 	if (!conn_settle(c))
 		return (false);
 	if (c->watching) {
-		conn_bug(c, "it receives while it watches");
+		conn_bug(c,
+		    "a receive was started while the wait for the client's end was still on");
 		return (false);
 	}
 	c->receiving = true;

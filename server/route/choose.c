@@ -88,7 +88,7 @@ condition_failed(struct request *r)
 	const char *file = conf_view_failed(r->worker->view, &line);
 
 	if (file == NULL)
-		return ("no memory, or the settings for it cannot be used");
+		return ("no memory, or the settings that apply to this request cannot be used");
 	snprintf(where, sizeof(where), "%s:%u", file, line);
 	route_undecided(r, "condition", text_of(where));
 	return ("a condition could not be decided, see match.failed");

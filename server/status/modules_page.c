@@ -1,5 +1,6 @@
-/* server/status/modules_page.c -- status.config-url: which modules and ways of files this server
- * has.  The page shows no setting: values may be secret, and accel-server -p prints them.
+/* server/status/modules_page.c -- status.config-url: the version, the modules and the ways to send
+ * files that this server has.  The page shows no setting: values may be secret, and accel-server -p
+ * prints them.
  */
 #include <string.h>
 #include "io/file.h"

@@ -188,7 +188,7 @@ TOY_TEST("/codec/an application that asks without end gets 502")
 	run_connect(0);
 	says(flood); /* the request is still being sent */
 	ENDED(&c, 502);
-	g_assert_nonnull(strstr(logged->str, "asks and does not read"));
+	g_assert_nonnull(strstr(logged->str, "does not read what was sent"));
 }
 
 TOY_TEST("/codec/1xx heads, and fields before they are sorted")
