@@ -30,8 +30,8 @@ struct nginx_cache {
 /* "[NAME=]PATH[:LEVELS]"; a level is 1 or 2.  False: not of this form; *cache is unchanged then. */
 bool nginx_cache_read(const char *text, struct nginx_cache *);
 
-/* The cache with this name or path; NULL: the first one.  NULL if there is none.  all: .path NULL
- * at the end. */
+/* The cache with this name or path; if name is NULL, the first one.  Returns NULL if none fits.
+ * The last element of all has .path NULL. */
 const struct nginx_cache *nginx_cache_find(const struct nginx_cache *all, const char *name);
 
 void nginx_cache_file(const struct nginx_cache *, const char *key, GString *path);

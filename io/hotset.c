@@ -118,7 +118,7 @@ shard_of(struct hotset *hs, uint64_t h)
 	return (&hs->shard[h % SHARDS]);
 }
 
-/* False: it stays. */
+/* Gives the pages of a piece to the sockets that still refer to them.  False: the pages stay. */
 static bool
 give_back(struct hotset *hs, uint32_t piece)
 {
@@ -137,7 +137,7 @@ set_free(struct hotset *hs, uint32_t n)
 	__atomic_store_n(&hs->nfree, n, __ATOMIC_RELAXED);
 }
 
-/* Call it with the list's lock. */
+/* The caller has the list's lock. */
 static void
 pieces_back(struct held *w)
 {
@@ -159,8 +159,8 @@ pieces_take(struct held *w, uint32_t want)
 	set_free(hs, hs->nfree - want);
 }
 
-/* Sockets may still refer to the pages of what was here.  They keep them, and the next bytes get
- * others.  (madvise(2) does not do it for locked memory.)  False: nothing must be written here. */
+/* Gives the old pages away, because sockets may still refer to them; new bytes get new pages.
+ * (madvise(2) cannot for locked memory.)  False: these pieces may not be written. */
 static bool
 renew(struct held *w)
 {

@@ -29,7 +29,7 @@ entry_inherit(struct file_entry *now, const struct file_entry *e)
 	now->data = e->data;
 }
 
-/* The file that the name stands for now replaces e and takes its waiters. */
+/* Replaces e by an entry for the file that now has this name; that entry takes e's waiters. */
 static void
 entry_replace(struct file_entry *e)
 {

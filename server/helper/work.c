@@ -190,8 +190,9 @@ tell_names(const struct config *config, int names)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
 
-/* server/config/check/limits.h has refused almost all such configurations, with file and line.  The
- * directories of users are known only here. */
+/* Refuses a configuration whose names do not fit (see untold).  server/config/check/limits.h has
+ * refused almost all of these, with file and line; only the directories of users are first known
+ * here. */
 static int
 refuse_names(int reply)
 {

@@ -160,7 +160,8 @@ vhost_route(struct request *r, enum vhost_is is)
 
 /* ---- the place */
 
-/* "/" joins the parts of below, "//" follows the base. */
+/* The name below the root, with one more "/" after the base: "//" there marks where the base
+ * ends. */
 static struct text
 below_of(struct request *r, const struct vhost_dir *d)
 {

@@ -22,8 +22,8 @@ enum { POLL_SIGNALS, POLL_STDIN, POLL_RELOAD, POLL_HELPER, POLL_UPGRADE, OWN_POL
 
 /* ---- generations that have ended */
 
-/* Sockets that the newest generation does not use refuse clients.  They are not closed at once: its
- * workers must stop accepting first, or they would log a failure. */
+/* Makes sockets that only an older generation uses refuse clients.  They are closed later: the
+ * workers of that generation must stop accepting first, or they would log a failure. */
 static void
 refuse_dropped(struct process *ps, const struct generation *g)
 {

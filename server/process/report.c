@@ -98,7 +98,7 @@ wake_all(struct process *ps)
 	}
 }
 
-/* NULL: each has gone round. */
+/* The first worker whose loop has made no round since the last check; NULL: every loop has. */
 static const struct worker *
 find_still(const struct process *ps)
 {

@@ -74,7 +74,7 @@ subtest 'no connection is lost or cut' => sub {
 	ok !-e $srv->run . '/pid', '... and its pid file is gone';
 };
 
-# Its start waits until release() is called: a fifo that include_shell reads.
+# Makes the next start wait at a fifo that include_shell reads. Returns a function that lets it go on.
 sub holding ($srv) {
 	my $fifo = $srv->run . '/fifo';
 	POSIX::mkfifo($fifo, 0600) or die "$fifo: $!" unless -p $fifo;

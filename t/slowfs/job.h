@@ -34,7 +34,7 @@ struct job {
 	uint64_t id;
 	enum kind kind;
 	void (*answer)(struct job *);
-	/* NULL: answered before its time; nothing below holds any more */
+	/* NULL: answered early; the fields below are not valid then */
 	fuse_req_t req;
 	pid_t caller, caller_group; /* see caller.h; the group is known of hung ones only */
 	bool signalled;             /* the kernel says that the caller got a signal */

@@ -16,8 +16,8 @@
 struct proxy_field {
 	struct text name, value;
 	bool set; /* made by the configuration: a control header of this name may pass */
-	/* As the configuration has it, without a byte of the client: passes whatever its name is,
-	 * and takes the place of what this server says of the client. */
+	/* The value is the configuration's alone, no byte comes from the client.  Such a field
+	 * passes whatever its name is, and replaces what this server would say of the client. */
 	bool ours;
 };
 

@@ -100,7 +100,7 @@ stop_body(struct peer *p, char *out, unsigned *requests)
 		return (0);
 	memset(out, 'b', PIECE_MAX);
 	if (p->number % 2 == 0)
-		/* the chunk ends with the piece; its line break never comes */
+		/* the chunk fills the piece; its line break comes only with the next piece */
 		memcpy(out, "3ffa\r\n", 6);
 	if (p->number % 2 == 0 && p->step > 1)
 		memcpy(out, "\r\n3ff8\r\n", 8);

@@ -165,9 +165,9 @@ TEST("/match/errors")
 	g_assert_cmpuint(strlen(tiny), <, sizeof(tiny));
 }
 
-/* Each costs more steps than are allowed: neither a match nor none.  The last ones are cheap from
- * each single start and expensive from all of them together, which PCRE2's own limit does not
- * see. */
+/* Each needs more steps than allowed, so the result is neither match nor no match.  The last ones
+ * are cheap from any one start offset, but not from all offsets together; PCRE2's own limit counts
+ * only one. */
 TEST("/match/hostile")
 {
 	static const struct {

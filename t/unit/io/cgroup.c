@@ -1,4 +1,5 @@
-/* t/unit/io/cgroup.c -- where the memory files of the own cgroup are, and the limit they give. */
+/* t/unit/io/cgroup.c -- where the memory files of the process's own cgroup are,
+ * and the limit they give. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>

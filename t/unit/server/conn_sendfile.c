@@ -135,7 +135,8 @@ UP_TEST("/send-file/missing, under an error handler", APP "server.error-handler-
 	}
 }
 
-/* The request is renewed while the head of the application's reply is looked at. */
+/* The refusal may route the request to the error handler while the head of the application's reply
+ * is still being read. */
 UP_TEST("/send-file/refused, under an error handler", STREAMED "server.error-handler = \"/b\"\n")
 {
 	static const char *const heads[] = {

@@ -1,4 +1,4 @@
-/* t/unit/server/linear.c -- what a client sends costs as much as it is long. */
+/* t/unit/server/linear.c -- the cost of what a client sends is linear in its length. */
 #include "wire/urlpath.h"
 #include "server/log/accesslog.h"
 #include "server/config/impl.h"

@@ -96,7 +96,7 @@ enum excuse {
 	X_APP = 8,       /* an application broke its reply, or answered nothing */
 	X_DISK = 16,     /* a disk failed */
 	X_TIME = 32,     /* more time passed than a deadline allows */
-	X_BACKEND = 64,  /* a backend refused a connection: all its requests */
+	X_BACKEND = 64,  /* a backend refused or cut a connection: excuses every request */
 	X_EARLY = 128,   /* the application answered before the body was there */
 };
 

@@ -2,7 +2,7 @@ package Test::Bench::Cold;
 # Slow disks: how long hot files wait beside cold ones, and how much of the disk is delivered.
 #
 # `run($bench)` prints tables of what 50 clients of a hot file see beside cold clients, two tables of
-# cold throughput, and the aims. The hot file is on a disk of its own; in the whole form also on the
+# cold throughput, and the aims. The hot file is on a disk of its own; without --quick, also on the
 # slow disk, where a server that opens it for each request has to wait each time.
 use v5.36;
 use Accel::Figures qw(spread);

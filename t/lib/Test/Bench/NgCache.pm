@@ -44,8 +44,8 @@ sub kinds ($bench, $cache) {
 	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0 } } map { ($_, { %$_, %with, name => "$_->{name}+accel" }) } @nginx);
 }
 
-# n objects, through nginx, on the disk itself, which is fast: before the first mount. Their names are the list "cached". Returns
-# where the caches are when the slow disk is mounted.
+# Fills the caches with n objects through nginx, on the fast disk itself, before the slow disk is first mounted. Writes their names to
+# the list "cached". Returns where the caches are when the slow disk is mounted.
 sub fill ($bench, $rig, $n) {
 	my ($disk, $mount, $hot) = ($rig->disk . '/cache', $rig->mount_point . '/cache', $bench->dir . '/hot');
 	my (%uris, %files);

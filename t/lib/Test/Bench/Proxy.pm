@@ -133,7 +133,7 @@ sub send_upload ($port) {
 
 # ------------------------------------------------------------- fcgi-stat-accel
 
-# Where each keeps it: accel as an application, nginx and lighttpd in front of their files.
+# Where fcgi-stat-accel stands: accel-server asks it as an application; nginx and lighttpd ask it before they send their files.
 sub stat_accel ($bench, $case, $responder, @wanted) {
 	my $kept = "proxy-core.max-keep-alive-requests = 65535\n";
 	my @able = map { $bench->server({ %$_, threads => 8, $_->{kind} eq 'accel' ? (via_stat_accel => 1, conf => $kept) : (front => 1) }, $bench->dir . '/root') }
