@@ -111,7 +111,7 @@ subtest 'a name cannot add a header' => sub {
 	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-sendfile'}, "$dir/www/100% \xc3\xa4", 'raw is raw';
 };
 
-# The same name, in the form that each server reads.
+# One name, in the form that each server reads.
 subtest 'each dialect has its header' => sub {
 	my $name = "100% \xc3\xa4?\@#+";
 	put("$dir/www/$name", 'x');

@@ -17,7 +17,7 @@ my $file = put("$dir/file", 'x' x 100);
 my $good = request(1, 1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $file);
 my $app = Test::Fcgi->start('-t', 3);
 
-# Its deadline runs during the other tests; the last test looks at it.
+# Two requests that never end: the deadline of the first runs during the other tests, and the last test looks at it.
 my $half = $app->connect;
 $half->send(substr $good, 0, length($good) - 30);
 my $half_since = time;

@@ -47,7 +47,7 @@ sub ask ($app, $name, @more) {
 	return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => "$tree/$name", @more)->{status};
 }
 
-# Its pins have ended.
+# Waits until the accelerator pins no file any more.
 sub over ($app) { return eventually(sub { status($app)->{'pins.locked'} == 0 }) }
 
 sub down ($app) {

@@ -82,7 +82,7 @@ sub loads ($file, $name) {
 		is $said, "0 Syntax OK\n", "$name: $_";
 	}
 
-	# Its log and its address belong to another machine, so they are replaced, too.
+	# The log and the address of the example belong to another machine, so they are replaced, too.
 	put($main, <<"CONF");
 include "$file"
 server.document-root := "$www"

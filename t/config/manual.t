@@ -29,7 +29,7 @@ unlike $text, qr/\\fB|^\.TP/m, '... without roff';
 my ($choice) = $text =~ /^    server\.network-backend$(.*?)^    server\./ms;
 my %choice = map { $_ => 1 } $choice =~ /^ +"([a-z-]+)": /mg;
 my ($backends) = qx{$program -V} =~ /^Network backends:\n(.*)/ms;
-is_deeply [grep { !$choice{$_} } $backends =~ /^  \+ (\S+)/mg], [], '... and every way of files that works here';
+is_deeply [grep { !$choice{$_} } $backends =~ /^  \+ (\S+)/mg], [], '... and every way to send files that works here';
 
 open $fh, '<', "$FindBin::Bin/../../wire/codec/codecs.def" or die $!;
 my @codec = do { local $/; <$fh> =~ /^P\((\w+)\)$/mg };

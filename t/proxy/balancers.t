@@ -8,7 +8,7 @@ use Test::App;
 use Test::Server;
 use Test::Util qw(eventually put);
 
-# It listens at an abstract socket, and is well until a file says that it is sick.
+# A member listens at an abstract socket, and is well until a file says that it is sick.
 package Member {
 	use parent -norequire, 'Test::App';
 	use IO::Socket::UNIX ();

@@ -49,7 +49,7 @@ my $ends = (sort { $b <=> $a } keys %mark)[0] + length 'last';  # as long as it 
 
 sub app { my ($threads) = @_; return Test::Fcgi->start('--threads', $threads, '--root', "$www") }
 
-# The same on TCP: (application, "address:port").  The test makes the socket, so no other program has the port.  The unix
+# As app(), but on TCP: (application, "address:port").  The test makes the socket, so no other program has the port.  The unix
 # socket of spawn-fcgi stays open as descriptor 9, since start() connects to it.
 sub app_tcp ($threads) {
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) or die "listen: $!";

@@ -59,7 +59,7 @@ sub left ($pid, $tmp) {
 		(map { glob "$_/accel-test-$pid-*" } '/sys/fs/cgroup/memory', '/sys/fs/cgroup', '/sys/kernel/tracing/instances'));
 }
 
-# Its process, and a handle with what it prints; files are below $tmp.
+# Starts the benchmark: its process, and a handle with what it prints; its files are below $tmp.
 sub begin ($tmp, @args) {
 	local $ENV{TMPDIR} = $tmp;
 	delete local $ENV{ACCEL_BENCH_INSIDE};

@@ -46,7 +46,7 @@ sub examples ($name) {
 	return grep { !/^\Q$name\E - / && /(?:^|\| )(?:spawn-fcgi .*)?\Q$name\E\b/ } map { s/^\s+//r } $help =~ /^ {4,8}((?:accel-|fcgi-stat-accel |spawn-fcgi |find |grep ).*)$/mg;
 }
 
-# Its exit status.  A command is ended after a while; that status is not one of a mistake.
+# The exit status of a command, and what it said.  A command is ended after a while; that status is not one of a mistake.
 sub status ($command) {
 	my $said = qx{exec </dev/null 2>&1; timeout 2 bash -o pipefail -c '@{[ $command =~ s/'/'\\''/gr ]}'};
 	return ($? >> 8, $said);

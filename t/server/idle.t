@@ -102,7 +102,7 @@ is $srv->fetch('/small')->{body}, 's' x 1000, 'the server goes on';
 
 # ---------------------------------------------------------------- checks of backends
 
-# They begin with the first request of the block.  One worker makes them.
+# Checks begin with the first request of the block.  One worker makes them.
 is $srv->fetch('/checked')->{status}, 403, 'a request of a block whose backend is checked each second';
 my ($began, $before) = (time, switches($srv->pid));
 sleep 1.1;

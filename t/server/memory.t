@@ -38,7 +38,7 @@ SKIP: {
 		my $srv = Test::Server->start(conf => qq{status.status-url = "/status"\n}, under => ['sh', '-c', 'echo $$ >"$0" && exec "$@"', "$group/cgroup.procs"]);
 		my @names = map { "f$_" } 1 .. 40;
 		$srv->write($_, 'x' x (1 << 20)) for @names;
-		# They are the pages of the test, and not of the server's cgroup, until they are dropped.
+		# The files are the pages of the test, and not of the server's cgroup, until they are dropped.
 		system('sh', '-c', 'sync "$@"; for f; do dd if="$f" iflag=nocache count=0 status=none || exit; done', 'sh', map { $srv->dir . "/$_" } @names) == 0 or die "dd failed\n";
 		my @line;
 		ok eventually(sub { $srv->fetch("/$_") for @names; @line = lines($srv, 'memory') }, 3 * Test::Util::PATIENCE), 'a line while memory is short' or diag $srv->log;

@@ -80,7 +80,7 @@ sub stopped_at_pidfile () {
 	eventually(sub { slurp($helper) =~ /\n/ }) or die 'no upgrade';
 	my ($pid) = slurp($helper) =~ /(\d+)/;
 	my %p = parts($srv);
-	# It sleeps in poll(2), with all that it reads before.
+	# Wait until the new server has workers: then it sleeps in poll(2), and has read all that it reads before.
 	eventually(sub { 2 <= (() = glob "/proc/$p{new}/task/*") }) or die 'the new server has no worker';
 	put($conf, $good);
 	return ($srv, $pid);

@@ -116,7 +116,7 @@ subtest 'a new server that fails leaves the old one serving' => sub {
 	chmod 0755, "$link/crash";
 	$point->("$link/crash");
 	$fails->('a program that crashes', qr{ended by signal 11});
-	# It starts nevertheless, and finds that nobody waits.
+	# A new server whose parent was killed starts nevertheless, and finds that nobody waits.
 	my $real = Cwd::abs_path(program('accel-server'));
 	put("$link/orphan", qq{#!/bin/sh\nkill -KILL \$PPID\nexec $real "\$@"\n});
 	chmod 0755, "$link/orphan";

@@ -1,5 +1,5 @@
 # The AppArmor profiles allow what the documents tell people to do: each path of README.md, doc/ and examples/, and each that the programs name.
-# It reads the rules itself, so no kernel has to know AppArmor; t/site/units.t lets apparmor_parser read them.
+# This test reads the rules itself, so no kernel has to know AppArmor; t/site/units.t lets apparmor_parser read them.
 use v5.36;
 use Cwd ();
 use File::Find qw(find);

@@ -54,7 +54,7 @@ sub is_right_everywhere {
 	is $site->complaints(@usual), '', 'the error log has nothing';
 }
 
-# Its only child is the accelerator.
+# The only child of lighttpd is the accelerator.
 sub pid_of_accel ($site) {
 	my $pid = $site->pid;
 	return +(split ' ', slurp("/proc/$pid/task/$pid/children"))[0];
@@ -94,7 +94,7 @@ subtest 'the accelerator is killed' => sub {
 		is $site->get('/one.txt')->{status}, 200, 'a file';
 		my $pid = pid_of_accel($site);
 		kill KILL => $pid;
-		# Its sockets are closed when the last of its threads has ended.
+		# The sockets of the accelerator are closed when the last of its threads has ended.
 		ok eventually(sub { slurp("/proc/$pid/stat") !~ /\) [^ZX]/ && (my @left = glob "/proc/$pid/task/*") <= 1 }), '... and the end of the accelerator';
 		# lighttpd starts a program at most once a second.
 		my @status;

@@ -39,7 +39,7 @@ sub by_warm ($nodes, @args) {
 
 sub escaped ($name) { return '/' . ($name =~ s{([^\w.~/!\$&'()*+,:;=\@-])}{sprintf '%%%02X', ord $1}gear) }
 
-# The same by a server that names the node in a field.
+# The node of each name, as a server says that names the node in a field.
 sub by_server ($port, %field) {
 	my $c = Test::Http::Conn->new($port);
 	my %node;

@@ -73,7 +73,7 @@ sub snapshot ($self) {
 	return parsed(Time::HiRes::time(), \%text, $self->places);
 }
 
-# The same for saved texts.  $places: { vda => '/' }.
+# The figures in saved texts of these files.  $places: { vda => '/' }.
 sub parsed ($time, $text, $places = {}) {
 	my %kib = $text->{vmstat} =~ /^(pgpgin|pgpgout) (\d+)$/mg;    # that came from and went to disks
 	return { time => $time, disks => parse_diskstats($text->{diskstats}), places => $places, %{ parse_stat($text->{stat}) },

@@ -110,7 +110,7 @@ sub _exec ($self, $how, @options) {
 	exec qw(setpriv --pdeathsig TERM --), @{ $how->{under} || [] }, @spawn, @{ $self->{filter} }, $how->{program} // program(), @options or POSIX::_exit(127);
 }
 
-# Its wait status if it has ended.
+# The wait status of the application if it has ended.
 sub ended ($self) {
 	$self->{status} //= finish($self->{pid}, 0);
 	return $self->{status};

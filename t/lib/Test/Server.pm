@@ -300,7 +300,7 @@ sub request ($self, $bytes) {
 sub get  ($self, $path, %header) { return $self->request(request_head('GET', $path, %header)) }
 sub head ($self, $path, %header) { return $self->request(request_head('HEAD', $path, %header)) }
 
-# The same, taken apart: { status, reason, header => { lower-case => value }, body }.
+# As get(), with the reply taken apart: { status, reason, header => { lower-case => value }, body }.
 sub fetch ($self, $path, %header) {
 	return parse($self->get($path, %header));
 }

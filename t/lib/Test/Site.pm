@@ -329,7 +329,7 @@ sub served { $_[0]{served} }
 # Names of all headers that any client got.
 sub seen ($self) { return sort keys %{ $self->{seen} } }
 
-# Its error log without the lines that fit one of these patterns.
+# The error log of the web server without the lines that fit one of these patterns.
 sub complaints ($self, @expected) {
 	return join "\n", grep { my $line = $_; length && !grep { $line =~ $_ } @expected } split /\n/, $self->said;
 }

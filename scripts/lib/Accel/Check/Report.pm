@@ -47,7 +47,7 @@ sub finding ($self, $id, $severity, $node, $where, $why, @snippets) {
 	push @{ $self->{findings} }, $found;
 }
 
-# The same at one more place; a configuration can have thousands.
+# Adds one more place of a finding; a configuration can have thousands.
 sub also ($self, $old, $where) {
 	my $known = $self->{known}{$old} //= { map { $_ => 1 } @{ $old->{where} } };
 	push @{ $old->{where} }, $where unless $known->{$where}++;

@@ -98,7 +98,7 @@ sub used   ($self) { return $self->{used} }
 sub bytes  ($self) { return sum0(map { $_->[1] } @{ $self->{files} }[0 .. $self->{used} - 1]) }
 sub partly ($self) { return $self->{partly} }
 
-# The same names below another directory, used for a mount that is slow to walk.
+# Takes the names as names below another directory, used for a mount that is slow to walk.
 sub move ($self, $root) { $self->{root} = $root; return }
 
 # From now on uses only the first n files.

@@ -30,7 +30,7 @@ sub hot ($bench, $srv, %hot) {
 
 sub warm_up ($bench, $srv, $path) { return $bench->load(-n => 200, -c => 50, -d => 5, -t => 20, $srv->url . $path) }
 
-# The same without cold clients, as long after the first request as beside them.
+# The hot clients without cold ones, as long after the first request as beside them.
 sub alone ($bench, $srv, %hot) {
 	warm_up($bench, $srv, $hot{path});
 	sleep $head_start;

@@ -5,7 +5,7 @@ package Test::Bench::Fcgi;
 # CPU time beside t/bench/textbook.c, what becomes of that with more connections than threads, cold files.
 #
 # The textbook reads the start of each file it opens, 128 KiB; the files here have 1 kB, so that this costs it next to nothing.
-# It gets as many kept connections as it has threads, since it cannot serve more.
+# The textbook gets as many kept connections as it has threads, since it cannot serve more.
 use v5.36;
 use File::Temp ();
 use JSON::PP qw(decode_json);

@@ -69,7 +69,7 @@ sub usable () {
 	return Accel::SlowImage->usable('ext4');
 }
 
-# Each kind, and after each accel-server that of the other build.
+# Each kind of server, and after each accel-server the accel-server of the other build.
 sub kinds ($bench) {
 	my @ours = map { { %$_, conf => 'server.max-open-idle = ' . GIVES_UP . "\nserver.max-write-idle = " . GIVES_UP . "\n" } } $bench->backends;
 	my $other = $bench->other_build;

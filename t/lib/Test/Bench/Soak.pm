@@ -263,7 +263,7 @@ sub counts ($of, @but) {
 	return join ', ', map { "$_ $of->{$_}" } grep { my $k = $_; $of->{$k} && !grep { $_ eq $k } @but } sort keys %$of;
 }
 
-# Each error that a client saw has a line that says why: its own, or one that counts it as suppressed.  Replies 5xx of an
+# Each error that a client saw has a line that says why: a line of its own, or one that counts suppressed lines.  Replies 5xx of an
 # application are passed on; they are in the access log.
 sub explained ($self, $events) {
 	my %seen;

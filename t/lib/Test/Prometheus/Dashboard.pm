@@ -24,7 +24,7 @@ sub read ($class, $file, %arg) {
 
 sub panels ($self) { return grep { $_->{type} ne 'row' } @{ $self->{doc}{panels} } }
 
-# Its rows: { title, panels }.
+# The rows of the dashboard: { title, panels }.
 sub rows ($self) {
 	my @rows;
 	for my $p (@{ $self->{doc}{panels} }) {

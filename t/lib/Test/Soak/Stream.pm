@@ -21,7 +21,7 @@ sub new ($class, %arg) {
 sub sum ($self) { return $self->{sum} }
 sub name ($self) { return $self->{name} }
 
-# Its standard input is open until the slice shall end: --hold waits for that.
+# Begins a slice. The standard input of accel-load is open until the slice shall end: --hold waits for that.
 sub begin ($self) {
 	pipe my $in, my $lifeline or die "pipe: $!";
 	my $pid = open(my $fh, '-|') // die "fork: $!";
