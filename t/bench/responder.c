@@ -357,7 +357,7 @@ listen_on(const void *addr, socklen_t len)
 	return (fd);
 }
 
-/* Its key is a pointer to the number of its descriptor. */
+/* The key of a listener is a pointer to the number of its descriptor. */
 static void
 watch_listener(int *fd)
 {

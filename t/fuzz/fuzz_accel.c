@@ -167,7 +167,7 @@ limit_of(int resource)
 	return (l.rlim_cur);
 }
 
-/* None is made without descriptors or room, and then one is. */
+/* No reader is made without descriptors or room; then one is. */
 static void
 no_reader(struct setup *s, int resource, int err)
 {

@@ -48,7 +48,7 @@ struct job {
 	char name[];
 };
 
-/* NULL, and the request answered, when there is no memory. */
+/* A job for the request.  NULL, and the request answered, when there is no memory. */
 struct job *job_new(fuse_req_t, fuse_ino_t, enum kind, double ms, void (*answer)(struct job *),
     const char *name);
 void job_submit(struct job *);      /* to the spindles */

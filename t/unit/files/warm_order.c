@@ -276,7 +276,7 @@ READ_TEST("/order/cancelled-files-make-room", WARM_ALL, 0, 0)
 	g_assert_cmpuint(file[0].a.done + file[1].a.done, ==, 0);
 }
 
-/* It gets its answer at the deadline, and is read after the others. */
+/* A waiting file gets its answer at the deadline, and is read after the others. */
 READ_TEST("/order/deadline-while-waiting", WARM_ALL, 0, 0)
 {
 	conf.deadline_ms = 1000;

@@ -258,7 +258,7 @@ accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
 /* The connection has left the queue. */
 static const int passed_over[] = { EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN,
 	ENONET, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT };
-/* It is still in the queue, or the next accept fails, too. */
+/* The connection is still in the queue, or the next accept fails, too. */
 static const int reported[] = { EPERM, EACCES, EMFILE, ENFILE, ENOBUFS, ENOMEM, EINVAL, EOPNOTSUPP,
 	ENOSR, ENOSYS, ESOCKTNOSUPPORT, EPROTONOSUPPORT };
 

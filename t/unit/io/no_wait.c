@@ -154,7 +154,8 @@ windows_held(void)
 	return (v.windows);
 }
 
-/* Its times are settled a tick after it was written. */
+/* Sends the file until its windows are held: the times of a file are settled a tick after it was
+ * written. */
 static void
 hold_it(void)
 {

@@ -178,7 +178,7 @@ reaches(void)
 		    : 0);
 }
 
-/* Its result as exit status. */
+/* Runs a function in a sandboxed child; its result comes back as the exit status of the child. */
 static int
 child(int (*what)(void))
 {

@@ -70,7 +70,7 @@ run(void *arg)
 	return (NULL);
 }
 
-/* It waits only for events. */
+/* Returns once the thread of the loop waits for events. */
 static void
 until_asleep(struct sharer *s)
 {
@@ -152,7 +152,7 @@ TEST("/shared-listener/leaves-it-to-the-other")
 	g_assert_cmpint(other.accept.res, >=, 0);
 	stop(&full);
 
-	/* It listens again with its next accept. */
+	/* The loop listens again with its next accept. */
 	op_submit(full.io, &full.accept.op);
 	round_of(&full);
 	g_assert_cmpint(full.listener.hints & SOCK_REGISTERED, !=, 0);
@@ -166,7 +166,8 @@ TEST("/shared-listener/leaves-it-to-the-other")
 	alarm(0);
 }
 
-/* Its accept is cancelled when the loop has its events and has not looked at them yet. */
+/* The accept of this sharer is cancelled when its loop has its events and has not looked at them
+ * yet. */
 static struct sharer *drains;
 
 int

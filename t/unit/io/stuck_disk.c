@@ -36,8 +36,9 @@ release_thread(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-/* Its client's deadline comes, the connection is closed and its number given to another one:
- * nothing of the file reaches anybody, and no event of the old socket the memory where it was. */
+/* The deadline comes while a disk holds the sender; the connection is closed, and its number given
+ * to another one: nothing of the file reaches anybody, and no event of the old socket touches the
+ * memory where it was. */
 TEST("/gthread-sendfile/stuck-sender")
 {
 	char *path = file_make(dir, "stuck", 1 << 20), byte;

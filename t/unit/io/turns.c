@@ -333,7 +333,7 @@ flood_done(struct io_op *op)
 	op_submit(io, op);
 }
 
-/* Its bytes count in the budget of the round: 8 MiB if they only had to be sent. */
+/* The bytes of a flood count in the budget of the round: 8 MiB if they only had to be sent. */
 LOOP_TEST("/turns/flood-takes-a-part", file_backends[0], 1, 8)
 {
 	struct io_op op;

@@ -179,7 +179,7 @@ TOY_TEST("/codec/answers while a reply comes in")
 	g_assert_cmpuint(open_sockets(), ==, 0); /* it has an answer to come */
 }
 
-/* It asks on and on and reads nothing. */
+/* The application asks on and on and reads nothing. */
 TOY_TEST("/codec/an application that asks without end gets 502")
 {
 	g_autofree char *flood = g_strnfill(2000, '?');

@@ -62,7 +62,7 @@ ignore(void *arg, struct text name, struct text value)
 {
 }
 
-/* The same lines as the headers of a request. */
+/* The lines of the reply's head, as headers of a request. */
 static void
 work_env(const GString *s)
 {

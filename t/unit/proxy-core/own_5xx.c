@@ -107,7 +107,8 @@ OWN_TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused", 2000)
 	counted(OWN_5XX_refused, 1);
 }
 
-/* Its own replies are not errors of the server; one that breaks off is neither. */
+/* Replies of 500 from the application are not errors of the server, and neither is a reply that
+ * breaks off. */
 OWN_TEST("/own-5xx/replies of the application are its own", 0)
 {
 	const struct backend *b = at(one[0]);

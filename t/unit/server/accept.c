@@ -17,7 +17,7 @@ accept_says(int fd_or_err)
 	sim_run(io);
 }
 
-/* Its socket; from 127.0.0.HOST. */
+/* A new connection from 127.0.0.HOST; returns its socket. */
 static struct io_sock *
 accept_from(unsigned host)
 {
@@ -229,8 +229,8 @@ TEST_IN("/accept/majority-makes-room", up_with("", 1, 20), down())
 	disk();
 }
 
-/* Its own newcomers wait while it may be a proxy; they are refused once clients of four addresses
- * came. */
+/* New connections of the address with the majority wait while it may be a proxy; they are refused
+ * once clients of four addresses came. */
 TEST_IN("/accept/majority-is-no-proxy", up_with("", 1, 20), down())
 {
 	unsigned i;
@@ -250,8 +250,9 @@ TEST_IN("/accept/majority-is-no-proxy", up_with("", 1, 20), down())
 	disk();
 }
 
-/* It may be a proxy for all clients, so only those that do not read make room: for its own
- * newcomers and so for the client of another address behind them. */
+/* The address with the majority may be a proxy for all clients, so only clients that do not read
+ * make room: for new connections of this address, and so for the client of another address that
+ * waits after them. */
 TEST_IN("/accept/slow-makes-room", up_with("", 1, 20), down())
 {
 	unsigned i;

@@ -300,7 +300,7 @@ UP_TEST("/conn/deadline/dripping-reader", "server.max-write-idle = 10\nserver.mi
 	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
 }
 
-/* The same for a body: what came fast earns nothing for later. */
+/* A body that drips: bytes that came fast earn nothing for later. */
 UP_TEST("/conn/deadline/dripping-body", "server.max-read-idle = 10")
 {
 	g_autofree char *much = g_malloc0(65536);

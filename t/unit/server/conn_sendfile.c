@@ -81,7 +81,8 @@ UP_TEST("/send-file/refused", APP)
 	}
 }
 
-/* It has a body, its reply is a file: the file goes out, and the next request is answered. */
+/* A request with a body, whose reply is a file: the file goes out, and the next request is
+ * answered. */
 UP_TEST("/send-file/after-body", APP)
 {
 	struct io_sock *s;

@@ -238,7 +238,7 @@ UP_TEST("/streams/a body after a cold file", CONFIG)
 	heard_statuses(s, "200 200");
 }
 
-/* Likewise after a reply that comes late: that of an application, and a file that it names. */
+/* A body after a reply that comes late: the reply of an application, and a file that it names. */
 UP_TEST("/streams/a body behind an application", CONFIG)
 {
 	struct io_sock *s = client(), *b = asked(s, GET("/up") POST("5") "hello");

@@ -477,7 +477,7 @@ app_decides(struct app *a)
 		app_asks_more(a);
 }
 
-/* False: nothing to say. */
+/* The application says the next part of its reply.  False: it has nothing to say. */
 static bool
 app_says(struct app *a, struct io_op *op)
 {

@@ -260,7 +260,7 @@ closes_behind(const struct ask *a)
 	return ((a->excuses & (X_MALFORMED | X_APP)) != 0);
 }
 
-/* It was closed: the first request without a reply needs a reason. */
+/* The visitor's connection was closed: the first request without a reply needs a reason. */
 static void
 visitor_ends(struct visitor *v)
 {

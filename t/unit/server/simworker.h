@@ -223,7 +223,7 @@ stop_last(void)
 	sim_run(io);
 }
 
-/* It takes at most max bytes, from each send; returns the number of sends. */
+/* The client takes at most max bytes from each send; returns the number of sends. */
 static unsigned G_GNUC_UNUSED
 take(struct io_sock *s, size_t max)
 {
@@ -267,7 +267,7 @@ heard_statuses(struct io_sock *s, const char *want)
 	sim_sent_clear(io, s);
 }
 
-/* It takes all that is sent to it: replies with these statuses. */
+/* The client takes all that is sent to it: replies with these statuses. */
 static void G_GNUC_UNUSED
 takes(struct io_sock *s, const char *statuses)
 {

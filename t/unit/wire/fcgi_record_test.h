@@ -46,7 +46,7 @@ note_request(GString *log, struct record *r)
 		record_answered(r);
 }
 
-/* False when the connection would be closed. */
+/* False: the connection would be closed. */
 static bool G_GNUC_UNUSED
 feed(struct record *r, const uint8_t *p, size_t n, GString *log, GString *reply)
 {
