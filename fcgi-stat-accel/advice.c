@@ -49,7 +49,7 @@ reaches(const struct advice *a, enum advice_id id, uint64_t percent)
 	return (percent >= (a->state[id].on ? ADVICE_END_PERCENT : ADVICE_BEGIN_PERCENT));
 }
 
-/* f: percent, answers, waited_ns and example, of interest if it holds */
+/* f: percent, answers, waited_ns and example, of interest if the advice is in force */
 static void
 judge(struct advice *a, enum advice_id id, bool holds, struct advice_state f, uint64_t now_ns)
 {

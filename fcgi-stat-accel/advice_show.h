@@ -13,9 +13,9 @@
 
 /* For struct advice: ev=advice.begins with all facts, ev=advice.ends. */
 void advice_log(const struct advice *, enum advice_id);
-void advice_log_all(const struct advice *); /* those that hold */
+void advice_log_all(const struct advice *); /* those in force */
 
-/* "accel.advice.ID: ..." for each that holds, else "accel.advice: none". */
+/* "accel.advice.ID: ..." for each advice in force, else "accel.advice: none". */
 void advice_text(struct buf *, const struct advice *);
 void advice_json(struct buf *, const struct advice *); /* "advice":[...] */
 void advice_metrics(const struct prom *, const struct advice *);

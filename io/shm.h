@@ -7,7 +7,7 @@
  * receiver) still refers to them, and nothing reports when it no longer does.  So a window is
  * never written to again: shm_renew() removes its pages from the file, a socket that refers to
  * them keeps them, and the next bytes get fresh pages.  Each window is a file of its own and is
- * renewed as a whole, because a huge page that is removed in part is not replaced but zeroed in
+ * emptied as a whole, because a huge page that is removed in part is not replaced but zeroed in
  * place.
  *
  * Measured, 1 MiB: 220 us to remove pages (a new file costs the same, and a descriptor and a
@@ -26,7 +26,7 @@
 struct shm {
 	struct list link;
 	int fd;
-	bool used; /* written to since it was renewed */
+	bool used; /* written to since shm_renew() */
 	char *map;
 };
 

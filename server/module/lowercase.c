@@ -1,7 +1,7 @@
 /* server/module/lowercase.c -- server.force-lowercase-filenames: /A.TXT is the file a.txt.
  *
  *   /Dir/A.TXT --> conditions, redirects, access, passwords --> routed again as /dir/a.txt
- *                  `-- a refusal under this name holds --'      `-- the name of all that follows
+ *                  `-- a refusal under this name stays --'      `-- the name of all that follows
  *
  * So a rule for one spelling of a path cannot be escaped by another one.  The last route hook.
  */

@@ -76,7 +76,7 @@ weight_of(struct text params)
 	return (weight(p));
 }
 
-/* If a coding is listed twice, the lower weight holds. */
+/* If a coding is listed twice, the lower weight counts. */
 static void
 note(uint16_t *q, int weight)
 {

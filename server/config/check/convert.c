@@ -202,7 +202,7 @@ to_list(struct conversion *k, const struct cfg_value *v, struct conf_list *out)
 	return (true);
 }
 
-/* The value of a MAP must be a word of "min", if there are any; else "max" holds for it. */
+/* The value of a MAP must be a word of "min", if there are any; else it must fit "max". */
 static bool
 is_fit_value(struct conversion *k, struct text t)
 {

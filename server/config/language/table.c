@@ -93,7 +93,7 @@ resolve_alias(struct check *k)
 	return (true);
 }
 
-/* True if only the listening socket decides whether the block holds. */
+/* True if only the listening socket decides whether the conditions of the block are true. */
 static bool
 is_of_sockets(const struct cfg_block *b)
 {

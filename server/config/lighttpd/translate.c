@@ -379,7 +379,7 @@ emit(struct translation *t, enum stage stage)
 		}
 }
 
-/* What holds for the pools of a list stands in its block or around it. */
+/* A setting for the pools of a list is written in the block of the list or around it. */
 static bool
 is_used(const struct translation *t, const struct gateway_kind *kind, const struct cfg_block *b)
 {
