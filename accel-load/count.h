@@ -74,7 +74,8 @@ void count_aborted(struct counts *, unsigned n);
 /* Counts a request that has no answer at the end of the run.  age_ns counts as its latency in the
  * open loop; 0: it does not count. */
 void count_unanswered(struct counts *, uint64_t age_ns);
-/* Likewise for n that never started, with ages of one bucket of the histogram, evenly spread. */
+/* As count_unanswered(), for n requests that never started, with ages of one bucket of the
+ * histogram, evenly spread. */
 void count_overdue(struct counts *, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t n);
 
 uint64_t count_errors(const struct counts *);

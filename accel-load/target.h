@@ -40,7 +40,7 @@ struct target {
  * exit status after a message. */
 int target_get(struct target **list, const struct load_conf *, const struct url_parts *,
     const struct target **);
-/* Likewise for --fastcgi: unix:PATH or HOST:PORT. */
+/* As target_get(), for --fastcgi: unix:PATH or HOST:PORT. */
 int target_get_address(struct target **list, const struct load_conf *, const char *address,
     const struct target **);
 void target_list_free(struct target **list);

@@ -31,7 +31,7 @@ piece_files(const struct spec *s)
 	return (n == 0 ? 1 : n > 64 ? 64 : (uint32_t)n);
 }
 
-/* False: there are no more, or an error stops all. */
+/* Takes the next piece of the files.  False: no piece is left, or an error stops all. */
 static bool
 take(struct each *e, struct piece *p)
 {

@@ -135,7 +135,7 @@ is_wanted(const struct listing *l, const struct log_request *r)
 		g_strv_contains(l->conf->status, status));
 }
 
-/* False: the limit is reached. */
+/* Adds the path of the line, if it is wanted.  False: the limit of the list is reached. */
 static bool
 add_line(struct listing *l, struct text line)
 {

@@ -42,7 +42,7 @@ struct make {
 
 /* ---------------------------------------------------------------- one file */
 
-/* True: it was written by an earlier run. */
+/* True: an earlier run has written the whole file. */
 static bool
 is_complete(const struct each_file *f)
 {

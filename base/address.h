@@ -25,7 +25,7 @@ struct address_parts {
  * 0 to 65535 after the host". */
 int address_read(struct text t, struct address_parts *, const char **fault);
 
-/* Likewise for a socket to listen on: a host needs a port. */
+/* As address_read(), for a socket to listen on: a host needs a port. */
 int address_read_port(struct text t, struct address_parts *, const char **fault);
 
 /* Finds the colon between host and port only.  False for a second colon without brackets, and for a

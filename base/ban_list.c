@@ -139,7 +139,8 @@ cut_bits(struct ip *ip, unsigned bits)
 							  : 0xff00u >> (bits % 8));
 }
 
-/* NULL: the line is an entry, or has none (*is_entry). */
+/* What is wrong with the line.  NULL: nothing; *is_entry tells an entry from an empty line or
+ * comment. */
 static const char *
 read_line(struct text line, struct ban *b, bool *is_entry)
 {
@@ -171,7 +172,7 @@ read_line(struct text line, struct ban *b, bool *is_entry)
 	return (NULL);
 }
 
-/* False: no memory. */
+/* False: no memory for one more entry. */
 static bool
 append(struct ban_list *l, const struct ban *b)
 {

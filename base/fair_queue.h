@@ -66,8 +66,8 @@ void fair_queue_ran(struct fair_queue *, struct fair_queue_item *);
 struct fair_queue_item *fair_queue_oldest(const struct fair_queue *);
 /* of the items without put_away; NULL: none */
 struct fair_queue_item *fair_queue_newest_of_longest(const struct fair_queue *);
-/* The same item if its row is longer than the client's row would be with one more item; else
- * NULL. */
+/* fair_queue_newest_of_longest() if the row of that item is longer than the client's row would be
+ * with one more item; else NULL. */
 struct fair_queue_item *fair_queue_victim(const struct fair_queue *, uint32_t client);
 /* Moves a waiting item to the end of the client's row if that row is shorter than its own. */
 void fair_queue_move(struct fair_queue *, struct fair_queue_item *, uint32_t client);

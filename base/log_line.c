@@ -263,7 +263,7 @@ json_value(struct buf *b, const struct log_field *f)
 	}
 }
 
-/* False: it was cut, or left out. */
+/* False: the field was cut or left out. */
 static bool
 json_field(struct buf *b, const struct log_field *f)
 {

@@ -220,7 +220,7 @@ find_need(struct match *m, struct text pattern)
 	}
 }
 
-/* False: it cannot match. */
+/* False: the subject lacks a text that each match has, so the pattern cannot match. */
 static bool
 may_match(const struct match *m, struct text subject)
 {

@@ -27,7 +27,7 @@ enum match_result {
 struct match *match_new(const char *pattern, bool caseless, char *err, size_t errsize);
 void match_free(struct match *);
 enum match_result match_run(const struct match *, struct text subject);
-/* Likewise, with $0..$19 as slices of subject; unset ones are TEXT_NONE. */
+/* As match_run(), with $0..$19 as slices of subject; unset ones are TEXT_NONE. */
 enum match_result match_capture(const struct match *, struct text subject,
     struct text cap[MATCH_CAPTURES]);
 

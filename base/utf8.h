@@ -21,7 +21,7 @@
 /* Removes a run that may be shown, and the odd character (or byte) after it, from the front of *t.
  * *odd is empty if the run ends the text.  Removes at least a byte of a text that is not empty. */
 struct text utf8_visible(struct text *t, struct text *odd);
-/* Likewise, with `"` and `\` as odd characters. */
+/* As utf8_visible(), with `"` and `\` as odd characters, too. */
 struct text utf8_quotable(struct text *t, struct text *odd);
 /* The only character of t; UTF8_NONE: t is not one well-formed character. */
 uint32_t utf8_char(struct text t);

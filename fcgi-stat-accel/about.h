@@ -17,7 +17,7 @@ struct warm_conf;
 
 #define ABOUT_NAME "stat-accel:about"
 
-/* True if it is asked for: reply then has the whole answer, head and body. */
+/* True if the request asks what this process is: reply then has the whole answer, head and body. */
 bool about_answer(const struct accel_conf *, const struct warm_conf *, char **params,
     GString *reply);
 

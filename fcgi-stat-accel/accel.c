@@ -177,7 +177,8 @@ reply_go_on(const struct accel_conf *conf, char **params, int err, GString *repl
 	g_string_append(reply, "\r\n");
 }
 
-/* False: no URI. */
+/* Appends the head of a reply that names the file.  False: the file has no URI, and nothing is
+ * appended. */
 static bool
 reply_file(const struct accel_conf *conf, const char *path, const struct warm_found *found,
     GString *reply)

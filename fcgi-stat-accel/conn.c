@@ -67,7 +67,7 @@ closed(struct io_op *op)
 	all->gone(all);
 }
 
-/* Frees it when no op of it is in flight. */
+/* Frees the connection when none of its ops is in flight. */
 static void
 conn_reap(struct conn *c)
 {
@@ -106,7 +106,7 @@ time_left(const struct conn *c, uint32_t limit_ms)
 	return (gone < limit_ms ? limit_ms - (uint32_t)gone : 1);
 }
 
-/* 0: no deadline.  Single bytes do not move a deadline. */
+/* Milliseconds to wait for the web server; 0: no deadline.  Single bytes do not move a deadline. */
 static uint32_t
 patience(const struct conn *c)
 {

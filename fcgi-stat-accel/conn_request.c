@@ -97,7 +97,7 @@ is_longer(struct conn *c, char **params, const struct warm_wait *w)
 	return (longer);
 }
 
-/* False: the request waits. */
+/* Looks the file of the request up.  False: the request waits for the answer. */
 static bool
 look_up(struct conn *c, char **params, struct warm_wait *w)
 {
@@ -155,7 +155,7 @@ client_of(const struct conn *c, char **params)
 	    address.host != 0 ? client_addr_key(address) : (uint32_t)text_hash(text_of(written)));
 }
 
-/* Its variables are unknown, so it has no path. */
+/* The variables of the request are too long to be read, so the request has no path. */
 static int
 refuse_too_long(struct conn *c)
 {

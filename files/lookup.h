@@ -81,7 +81,7 @@ void lookup_remove(struct lookup *);
 void lookup_put(struct lookup *);
 
 void lookup_join(struct lookup *, struct lookup_wait *);
-/* True: it was the last waiter.  May be called if it waits for nothing. */
+/* True: this was the last waiter of its look-up.  May be called if it waits for nothing. */
 bool lookup_leave(struct lookup_wait *);
 void lookup_move_waiters(struct lookup *to, struct lookup *from);
 /* Gives each waiter a reference to the answer. */

@@ -21,7 +21,8 @@
  * mapped the file leaves a new time. */
 #define DIRTY_NS (35 * NS_PER_S)
 
-/* Its slot is the number of the window modulo the size of the table. */
+/* A slot of a file's table, about one window.  The slot of a window is the number of the window
+ * modulo the size of the table. */
 struct io_seen {
 	uint64_t nr;
 	uint64_t from, to, read_ns; /* what a thread read of it, and when; 0: no bytes */
@@ -39,7 +40,8 @@ windows(const struct io_file *f)
 	return (n < SEEN && !f->grows ? n > 0 ? (unsigned)n : 1 : SEEN);
 }
 
-/* NULL: no memory. */
+/* The file's slot for the window at off; it is emptied first if it was about another window.  NULL:
+ * no memory. */
 static struct io_seen *
 seen(struct io_file *f, uint64_t off)
 {
@@ -204,7 +206,7 @@ window_len(const struct io_file *f, uint64_t off)
 	return ((uint32_t)(f->size - off < IO_WINDOW ? f->size - off : IO_WINDOW));
 }
 
-/* Nobody waits for it. */
+/* Lets an idle thread read the window into the hot set; no request waits for it. */
 static void
 fill(struct io_file *f, struct hotset *hs, struct io_seen *w, const struct held_key *key)
 {

@@ -201,7 +201,7 @@ look_at_dir(int dir, struct dir_entry *e)
 	close(fd);
 }
 
-/* False: the entry is not listed. */
+/* Notes the facts about an entry.  False: the entry is not listed. */
 static bool
 look_at(struct dir_list *l, struct dir_entry *e)
 {
@@ -246,7 +246,7 @@ read_text(struct dir_list *l, size_t i)
 	close(fd);
 }
 
-/* True: there are more. */
+/* True: more facts are to be read. */
 static bool
 read_facts(struct dir_list *l)
 {

@@ -148,7 +148,7 @@ pieces_back(struct held *w)
 		hs->free[hs->nback++] = w->piece[--w->npieces];
 }
 
-/* Likewise. */
+/* The caller has the list's lock. */
 static void
 pieces_take(struct held *w, uint32_t want)
 {

@@ -40,8 +40,8 @@ struct held_key {
 struct held; /* a window */
 
 struct hotset *hotset_new(uint64_t budget); /* NULL: no memory, or budget 0; then nothing is held */
-/* Its users are about to end: no more windows are held, and the memory goes back to the system,
- * that of windows being sent with their last reference.  NULL is allowed. */
+/* The users of the set are about to end: no more windows are held, and the memory goes back to the
+ * system, that of windows being sent with their last reference.  NULL is allowed. */
 void hotset_close(struct hotset *);
 void hotset_free(struct hotset *); /* no window may have references */
 

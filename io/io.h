@@ -157,7 +157,7 @@ struct io_op {
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */
 	uint32_t deadline_ms;
-	/* Its client: waiting jobs of different clients take turns (0 is one client). */
+	/* The client of the op: waiting jobs of different clients take turns (0 is one client). */
 	uint32_t client;
 	int64_t res;
 	struct io_sock *sock;
@@ -197,7 +197,7 @@ struct io_op {
 		struct {
 			struct io_work *work;
 			struct io_file *file; /* that it reads; NULL: none */
-			/* It asks a disk as a look-up beneath root does. */
+			/* The work asks a disk as a look-up beneath root does. */
 			bool looks;
 			int root;
 		} work;

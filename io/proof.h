@@ -52,9 +52,10 @@ void io_proof_note_file(struct io_proof *, const struct io_file *, uint64_t off,
 int io_proof_look(struct io_proof *, struct io_file *);
 bool io_sample_is(const struct io_sample *, const char *p, size_t n);
 void io_proof_grew(struct io_proof *, struct io *);
-/* The same with samples from the page cache.  -EAGAIN: a thread must read them. */
+/* As io_proof_look(), with samples from the page cache.  -EAGAIN: a thread must read them. */
 int io_proof_look_warm(struct io_proof *, struct io_file *);
-/* The same in a thread, which may wait.  *grew: it has, and io_proof_grew() is due on the loop. */
+/* As io_proof_look(), in a thread, which may wait.  *grew: the file has grown, and io_proof_grew()
+ * is due on the loop. */
 int io_proof_look_in_thread(struct io_proof *, const struct io_version *then, int fd, bool *grew);
 
 #endif

@@ -117,7 +117,7 @@ read_now(struct file_watch *w)
 	w->read_ns = clock_mono_ns();
 }
 
-/* True: the path is another one. */
+/* Takes over the path that is wanted.  True: the path is different from the last one. */
 static bool
 take_path(struct file_watch *w, bool *stop)
 {
@@ -187,7 +187,7 @@ wait_for_change(struct file_watch *w)
 	return (false);
 }
 
-/* False: it was read less than a second ago.  Waits for the rest of it. */
+/* False: the file was read less than a second ago.  Waits for the rest of that second. */
 static bool
 may_read(struct file_watch *w)
 {
@@ -199,7 +199,7 @@ may_read(struct file_watch *w)
 	return (false);
 }
 
-/* True: it has changed, and is still to be read. */
+/* True: the file has changed, and is still to be read. */
 static bool
 look_after(struct file_watch *w, bool is_new, bool changed)
 {

@@ -30,14 +30,15 @@ struct address {
 /* Needs no resolver: 0, -EINVAL (malformed), -ENAMETOOLONG (unix path), -ENOENT (a host name). */
 int address_parse(const char *spec, struct address *);
 
-/* What is wrong with it, in words; NULL: it is well-formed, but a host name may be unknown. */
+/* What is wrong with the address, in words; NULL: the address is well-formed, but a host name may
+ * be unknown. */
 const char *address_fault(const char *spec);
 
 /* How many addresses it has, or -errno with *err: what is wrong and what to do.  Asks the resolver
  * for a name. */
 int address_lookup(const char *spec, struct address v[ADDRESS_MAX], char *err, size_t errsize);
 
-/* True if address_lookup() can have found these: they come from another process. */
+/* True if address_lookup() can have found these addresses; they come from another process. */
 bool address_are_inet(const struct address *v, size_t n);
 
 #endif

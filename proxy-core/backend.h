@@ -124,8 +124,8 @@ struct backend {
 
 /* The backend of that block and name, with these addresses from now on.  NULL: no memory. */
 struct backend *backend_get(unsigned block, const char *name, const struct address *, size_t n);
-/* It has these addresses from now on.  1: they differ from the former ones (in any order); 0: they
- * are the same; -ENOMEM. */
+/* The backend has these addresses from now on.  1: they differ from the former ones (in any order);
+ * 0: they are the same; -ENOMEM. */
 int backend_move(struct backend *, const struct address *, size_t n);
 void backend_use(struct backend *); /* one more user */
 void backend_put(struct backend *);

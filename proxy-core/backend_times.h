@@ -43,7 +43,7 @@ struct backend_times {
 
 struct backend;
 
-/* NULL: no memory. */
+/* Histograms for one pool of the backend.  NULL: no memory. */
 struct backend_times *backend_times_take(struct backend *);
 void backend_times_return(struct backend_times *); /* its pool has ended */
 /* The sum over all pools of the backend. */

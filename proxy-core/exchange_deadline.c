@@ -45,7 +45,7 @@ head_is_late(const struct exchange *x, uint64_t now)
 	return (is_silent(x, now));
 }
 
-/* NULL: it is in time. */
+/* Which deadline of the exchange has passed.  NULL: none. */
 static const char *
 late(const struct exchange *x, uint64_t now)
 {

@@ -123,8 +123,8 @@ lease_connected(struct io_op *op)
 	pool_feed(p);
 	if (l->state != LEASE_IDLE)
 		return;
-	/* Its waiter got another socket.  A thread of the application may be bound to this one
-	 * now. */
+	/* The waiter got another socket meanwhile.  A thread of the application may be bound to
+	 * this new socket now. */
 	if (lease_will_keep(l))
 		lease_recv(l);
 	else

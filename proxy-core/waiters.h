@@ -14,7 +14,8 @@
 #include "proxy-core/pool_impl.h"
 
 int waiters_push(struct pool *, struct pool_wait *); /* -ENOMEM */
-/* NULL: none waits, or each has as many sockets as a client may have */
+/* the waiter that gets the next socket; NULL: none waits, or the client of each waiter has as many
+ * sockets as a client may have */
 struct pool_wait *waiters_next(const struct pool *);
 /* the socket counts for the client until waiters_served() */
 void waiters_take(struct pool_wait *, struct lease *);

@@ -36,9 +36,9 @@ void walk_dir_use(struct walk_dir *);
 /* true: it was the last user, and the descriptor is closed */
 bool walk_dir_unuse(struct walk_dir *);
 
-/* Appends the path of a name in it, and a NUL; name NULL: of the directory itself. */
+/* Appends the path of a name in the directory, and a NUL; name NULL: of the directory itself. */
 void walk_dir_path(const struct walk_dir *, const char *name, struct buf *);
-/* Likewise without the root: the path for patterns. */
+/* As walk_dir_path(), without the root: the path for patterns. */
 void walk_dir_path_below(const struct walk_dir *, const char *name, struct buf *);
 
 #endif

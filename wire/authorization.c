@@ -135,7 +135,7 @@ value_of(struct text *rest, struct authorization *a)
 	return ((struct text){ start, t.n });
 }
 
-/* NULL: a parameter that does not matter. */
+/* Where the value of the parameter goes.  NULL: the parameter does not matter. */
 static struct text *
 place_of(struct authorization *a, struct text name)
 {

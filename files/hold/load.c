@@ -173,7 +173,7 @@ opened_file(struct file_entry *e, int fd)
 	entry_ready(e, entry_memory(e, 0) ? 0 : -ENOMEM);
 }
 
-/* Its bytes are here, so the file was closed at once. */
+/* The whole file was read when it was opened, so it was closed at once. */
 static void
 closed_file(struct file_entry *e)
 {

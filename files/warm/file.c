@@ -134,7 +134,7 @@ ask_first(struct warm_file *f)
 		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);
 }
 
-/* False: no root is left to try. */
+/* Opens the file below the next root.  False: no root is left to try. */
 static bool
 open_below(struct warm_file *f)
 {

@@ -157,7 +157,8 @@ struct warm_file {
 };
 
 bool file_begin(struct warm_file *); /* true: it has ended already */
-/* The same, but always by a thread.  False: it is below no root, and done() does not come. */
+/* As file_begin(), but always by a thread.  False: the file is below no root, and done() does not
+ * come. */
 bool file_open(struct warm_file *);
 void file_stop(struct warm_file *, void (*stop)(struct io *, struct io_op *), bool late);
 const char *file_stage(const struct warm_file *); /* NULL: it has ended */

@@ -81,7 +81,7 @@ struct warm_read {
 /* True: a window of it can be begun.  May free a file after its answer. */
 bool read_ready(struct warm_read *);
 void read_window(struct warm_read *);
-/* Its turn begins: answers if nothing is needed before the answer. */
+/* The turn of the file begins: answers if nothing is needed before the answer. */
 void read_turn(struct warm_read *);
 void read_drop(struct warm_read *); /* after the answer, and nothing on its way */
 

@@ -19,7 +19,7 @@ void cache_file_name(const struct code_file *, char name[CODE_NAME_MAX]);
 int cache_open(struct code_cache *, const char *name, struct stat *);
 int cache_begin(struct code_cache *, struct cache_file *);
 int cache_write(struct cache_file *, struct text);
-/* Its bytes are on the disk before it gets its name. */
+/* The bytes of the file are on the disk before the file gets its name. */
 int cache_name(struct code_cache *, struct cache_file *, const char *name, uint64_t size);
 /* Closes it, and removes it unless it has its name; .fd -1: no effect. */
 void cache_drop(struct code_cache *, struct cache_file *);

@@ -46,7 +46,7 @@ struct io_job {
 	uint64_t off;
 	uint32_t len;
 	char *buf; /* a window of the loop */
-	/* Its place in a queue. */
+	/* The job's place in a queue. */
 	uint64_t dev; /* st_dev of the disk it needs */
 	/* run() found that it needs another device: dev has changed, and run() is called again. */
 	bool moves;
@@ -81,7 +81,7 @@ struct io_job {
 struct io_job *io_job_new(struct io *, struct io_op *, const char *path);
 /* For a struct that begins with a job, made by malloc: it is freed like a job. */
 void io_job_init(struct io_job *, struct io *, struct io_op *);
-/* Likewise with run() and finish(), for an op.  NULL: no memory, and the op ends with -ENOMEM. */
+/* A job with run() and finish(), for an op.  NULL: no memory, and the op ends with -ENOMEM. */
 struct io_job *io_job_for(struct io_op *, const char *path, void (*run)(struct io_job *),
     void (*finish)(struct io_job *));
 /* Sets the part of the file that it needs. */
@@ -131,7 +131,7 @@ void io_send_pool(struct io_op *, enum io_lane, bool async);
 /* In a thread.  Returns bytes (fewer at the end of the file) or -errno.  The kernel starts to read
  * `ahead` bytes after them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
-/* Likewise without a buffer: the bytes are in memory then. */
+/* As io_read_window(), without a buffer: the bytes are in memory then. */
 int64_t io_warm_window(int fd, uint32_t len, uint64_t off);
 /* The two as run() of a job: len bytes of its file, from off.  io_read_finish() ends the op with
  * the bytes, if there are any. */

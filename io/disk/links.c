@@ -34,7 +34,7 @@ open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
 
 /* ---- where a descriptor is */
 
-/* False: it has no path, or a longer one. */
+/* False: the descriptor has no path, or a longer one. */
 static bool
 path_of(int fd, char path[PATH_MAX])
 {

@@ -18,7 +18,7 @@
 bool io_links_inner(const char *path);
 /* A descriptor, or -errno as of openat2(2).  Logs the link that is refused. */
 int io_links_open(const struct io_job *);
-/* The same for a directory and a path.  tells: logs the link that is refused. */
+/* As io_links_open(), for a directory and a path.  tells: logs the link that is refused. */
 int io_links_open_at(int root, const char *path, const struct open_how *, bool tells);
 /* Where a descriptor is, from malloc; NULL: unknown. */
 char *io_links_name(int fd);

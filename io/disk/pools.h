@@ -38,8 +38,8 @@ struct io_pools_conf { /* no padding: equal settings are equal bytes */
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);
 /* needs one more io_pools_free() */
 struct io_pools *io_pools_share(struct io_pools *);
-/* Its users are about to end: idle threads end, except one of each kind; new ones start when
- * jobs need them.  No files are held in memory any more. */
+/* The users of the pools are about to end: idle threads end, except one of each kind; new ones
+ * start when jobs need them.  No files are held in memory any more. */
 void io_pools_shrink(struct io_pools *);
 /* Threads end when their running job returns; waits at most wait_ms for them.  If a disk holds some
  * for longer, the last of them frees the rest, including the waiting jobs. */

@@ -266,7 +266,7 @@ io_join(struct io *io, struct io_op *op, uint32_t client)
 		queue_job_join(op->job, client);
 }
 
-/* True: it was waiting for its turn, and is freed now. */
+/* True: the job was waiting for its turn, and is freed now. */
 static bool
 job_pull(struct io_job *j)
 {
@@ -289,7 +289,7 @@ io_job_withdraw(struct io_op *op)
 	return (true);
 }
 
-/* Its op ends now, so this is how long it has waited, and how long it has run. */
+/* The op ends now, although its job may go on: stamps how long the op has waited, and run. */
 static void
 stamp_abandoned(struct io_op *op, struct io_job *j)
 {

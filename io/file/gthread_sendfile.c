@@ -114,7 +114,7 @@ send_finish(struct io_job *j)
 	io_job_free(j);
 }
 
-/* Its connection is closed: an unknown part of the range may have been sent. */
+/* Shuts the connection of the op down: an unknown part of the range may have been sent. */
 static void
 send_abandoned(struct io_op *op, struct io_job *j)
 {

@@ -90,7 +90,7 @@ direct_open(struct read_job *r)
 	return (fd);
 }
 
-/* False: not possible. */
+/* False: this read cannot be submitted to the kernel. */
 static bool
 submit(struct read_job *r)
 {

@@ -29,7 +29,7 @@
 /* The library starts threads when they are needed and keeps them for a second; the queues of io/
  * are the limit. */
 #define LIBRARY_THREADS 16384
-/* Its threads start each other, which the interceptors of ThreadSanitizer (gcc 12) do not
+/* The library's threads start each other, which the interceptors of ThreadSanitizer (gcc 12) do not
  * support. */
 #ifdef __SANITIZE_THREAD__
 #define LIBRARY_ERR (-ENOSYS)

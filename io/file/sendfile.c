@@ -63,7 +63,7 @@ copy_and_send(struct io_op *op, char *buf, uint32_t *last, bool *missed)
 	return (done);
 }
 
-/* False: a thread sends them. */
+/* Sends bytes that are in the page cache.  False: a thread must send. */
 static bool
 send_cached(struct io_op *op)
 {

@@ -54,7 +54,7 @@ struct uring {
 
 /* ---------------------------------------------------------------- into the ring */
 
-/* NULL: the kernel takes no more requests now. */
+/* A free request of the ring.  NULL: the kernel takes no more requests now. */
 static struct io_uring_sqe *
 next_request(struct uring *u)
 {
@@ -106,7 +106,7 @@ abandoned(struct io_op *op, struct io_job *j)
 
 /* ---------------------------------------------------------------- look-ups */
 
-/* NULL: there is no request, and the look-up has ended. */
+/* A free request for the look-up.  NULL: none is free, and the look-up has ended with -EAGAIN. */
 static struct io_uring_sqe *
 look_request(struct uring *u, struct io_job *j)
 {

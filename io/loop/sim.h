@@ -24,7 +24,7 @@ enum {
 
 int sim_kind(const struct io_op *);
 struct io *sim_new(void); /* free it with io_free(), which fails in must() if ops are in flight */
-/* Likewise with a file backend without SEND_FILE: windows are read by IO_READ. */
+/* As sim_new(), with a file backend without SEND_FILE: windows are read by IO_READ. */
 struct io *sim_new_reading(void);
 void sim_auto_close(struct io *, bool on);
 void sim_hang_up(struct io_sock *);  /* io_sock_alive() returns false from now on */

@@ -38,7 +38,7 @@ slot_key(const struct slots *t, uint32_t slot)
 	return ((uint64_t)t->slot[slot].generation << 32 | slot);
 }
 
-/* NULL: the slot was given back since. */
+/* The slot with this key.  NULL: the slot was given back since the key was made. */
 static inline const struct slot *
 slot_find(const struct slots *t, uint64_t key)
 {

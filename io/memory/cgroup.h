@@ -22,7 +22,7 @@ struct cgroup {
 	char path[PATH_MAX]; /* directory */
 };
 
-/* False: none, or it is not below a mount point. */
+/* The process's own cgroup of this kind.  False: none, or it is not below a mount point. */
 bool cgroup_find(enum cgroup_kind, struct cgroup *);
 bool cgroup_up(struct cgroup *); /* false: this was the mount point */
 /* Opens a file of the directory; -errno. */

@@ -70,7 +70,7 @@ struct conf {
 	 * none. */
 	int proxy_block;
 	int proxy_number; /* its number among the lists of backends */
-	/* The same for the list of proxy-core.authorizer. */
+	/* Block and number of the list of proxy-core.authorizer. */
 	int authorizer_block, authorizer_number;
 	/* The value of server.kbytes-per-second in the block that set it, which all requests of the
 	 * block share; NULL: not set. */

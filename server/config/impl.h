@@ -47,7 +47,7 @@ bool cfg_parseopts_check(struct config *, struct cfg_pos, const struct conf_map 
 bool cfg_proxy_check(struct config *);
 /* Checks the limits of check/limits.h.  Needs cfg->listens.  False: errors are reported. */
 bool cfg_limits_check(struct config *);
-/* Its value is shown nowhere. */
+/* True: the value of this setting is shown nowhere. */
 bool cfg_is_secret(struct text key);
 
 /* ---------------------------------------------------------------- tokens */

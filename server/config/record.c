@@ -178,7 +178,7 @@ take_question(const struct sources *s, size_t *at, struct question *q, size_t *k
 	return (s->in.p[*at - 1] == '\0' ? 1 : -EPROTO);
 }
 
-/* Likewise for an answer: it->a and its offsets. */
+/* As take_question(), for an answer: it->a and its offsets. */
 static int
 take_answer(const struct sources *s, size_t *at, struct item *it)
 {

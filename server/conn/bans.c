@@ -87,7 +87,8 @@ read_list(const char *path, struct text bytes)
 	return (l);
 }
 
-/* NULL: the last list stays. */
+/* The list that the file's bytes make; a missing file makes an empty one.  NULL: the last list
+ * stays in force. */
 static struct ban_list *
 list_of(const char *path, struct text bytes, int err)
 {

@@ -75,7 +75,8 @@ bytes_class(uint64_t bytes)
 	return (bits < EVICT_CLASSES ? bits : EVICT_CLASSES - 1);
 }
 
-/* Its counts have changed: moves it to the matching lists. */
+/* The counts of the address change to n connections and these bytes: moves it to the matching
+ * lists. */
 static void
 addr_moved(struct eviction *r, struct eviction_addr *ra, unsigned n, uint64_t bytes)
 {

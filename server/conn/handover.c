@@ -56,8 +56,8 @@ handover_new(struct clients *clients)
 	return (h);
 }
 
-/* The same name in the list of the new generation: the old list may be freed before the connection
- * ends. */
+/* The listener's name as a text of the new generation: the old list of names may be freed before
+ * the connection ends. */
 static const char *
 listener_of(const struct handover *h, const char *name)
 {
@@ -84,7 +84,7 @@ load_of(const struct taker *t)
 	return (worker_connections(t->w) + shared_get(t->w->spread.coming));
 }
 
-/* Its loop stands still: it gets no connection until the loop goes on. */
+/* True: the taker's loop stands still, so the taker gets no connection until the loop goes on. */
 static bool
 is_late(const struct taker *t)
 {

@@ -136,7 +136,7 @@ const struct conn_state *conn_routed(struct conn *);
 void conn_begin(struct worker *, const struct moved *);
 /* Time left for a head that began with the first byte in c->in; 0: it is over. */
 uint32_t conn_head_ms(struct conn *);
-/* True while it drains and another generation takes idle connections. */
+/* True while the worker drains and another generation takes idle connections. */
 bool conn_moves(const struct worker *);
 /* Gives an idle connection to the next generation, or to the worker that has fewest; then this side
  * closes. */
@@ -147,7 +147,7 @@ bool conn_in_flight(const struct conn *);
 bool conn_input_ends(struct conn *);
 /* Something happened that cannot happen.  Logged; it costs this connection, not the server. */
 void conn_bug(struct conn *, const char *what);
-/* True if it was stopped meanwhile: it is closing, do not touch it. */
+/* True if the connection was stopped meanwhile: it is closing, do not touch it. */
 bool conn_ended_while_waiting(struct conn *);
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
 

@@ -28,7 +28,7 @@ proxy_dropped(const struct relay *rl, struct text name, const char *why)
 	    LF_TEXT("header", name), LF_STR("why", why), conn_client(r));
 }
 
-/* NULL: allowed */
+/* Why the application may not send this control header.  NULL: it may. */
 static const char *
 forbidden(const struct relay *rl, enum control c)
 {
@@ -102,7 +102,7 @@ hint(struct relay *rl, enum control c, struct text value)
 
 /* ---- answers */
 
-/* NULL, or why it is dropped. */
+/* NULL, or why the control header is dropped. */
 static const char *
 ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control *answer)
 {

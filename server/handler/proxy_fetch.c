@@ -84,7 +84,7 @@ refill(struct relay *rl, struct text url, const struct upstream *to)
 	return (fill_path(r, q) && fill_headers(r, q));
 }
 
-/* NULL: no block lists the host and port of the URL. */
+/* The backends of the block that lists the host and port of the URL.  NULL: there is none. */
 static struct upstream *
 upstream_of(struct request *r, struct text url)
 {

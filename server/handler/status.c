@@ -154,7 +154,7 @@ write_page(struct request *r, const struct view *view, struct running_query *que
 	buf_free(&page);
 }
 
-/* It needs no other worker and no lock, because balancers ask often. */
+/* The answer to a health check needs no other worker and no lock, because balancers ask often. */
 static void
 write_health(struct request *r)
 {

@@ -296,7 +296,7 @@ to_program(struct run *r)
 	}
 }
 
-/* False: nothing more comes. */
+/* Passes one read of the program's output to the server.  False: there is no more for now. */
 static bool
 from_program(struct run *r, int *fd, enum fcgi_type type)
 {

@@ -99,7 +99,7 @@ start(struct guard *g)
 	g->status = SIGKILL;
 }
 
-/* False: it has ended. */
+/* False: the helper has ended. */
 static bool
 helper_lives(struct guard *g)
 {

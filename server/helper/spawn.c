@@ -180,7 +180,7 @@ start(struct keeper *k)
 	say("failed", (uint64_t)errno, SPAWN_PAUSE_MAX);
 }
 
-/* Its children, as those of PHP, end with it. */
+/* The application has ended; its children, as those of PHP, end with it. */
 static void
 ended(struct keeper *k, int status)
 {

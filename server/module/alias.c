@@ -77,7 +77,7 @@ matches(const struct alias *a, struct text path, bool any_case)
 	return (path.n == a->prefix.n ? !a->below : path.p[a->prefix.n] == '/');
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or what is wrong with this row of alias.url. */
 static const char *
 fault_of(const struct aliases *t, struct text key, struct text target)
 {

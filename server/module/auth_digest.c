@@ -64,7 +64,7 @@ judge_nonce(const struct auth_row *row, struct text nonce, const char *algorithm
 	return (DIGEST_OK);
 }
 
-/* NULL: not one that the rule allows. */
+/* The usual spelling of an algorithm's name.  NULL: the rule does not allow the algorithm. */
 static const char *
 algorithm_of(const struct auth_row *row, struct text name, unsigned *algorithm)
 {

@@ -60,7 +60,7 @@ bool deflate_is_busy(struct request *);
 
 /* A file in a form that the client takes. */
 enum formed deflate_file(struct request *, struct file_entry *);
-/* The same for a file beside it that is compressed already: FILE.gz ... */
+/* As deflate_file(), with a file beside this one that is compressed already: FILE.gz ... */
 enum formed deflate_sibling(struct request *, struct file_entry *);
 /* A file with this form belongs to the entry; NULL: no memory. */
 struct reply_form *deflate_form_of_sibling(struct request *, struct file_entry *,

@@ -354,7 +354,7 @@ give_bytes(struct code_file *c, const struct file_entry *e)
 	return (c->bytes != NULL);
 }
 
-/* NULL: no memory. */
+/* The job that compresses the file; any thread may run it.  NULL: no memory. */
 static struct code_file *
 job_of(const struct request *r, const struct file_entry *e, const struct coder_conf *conf)
 {
@@ -408,7 +408,8 @@ variants_of(struct worker_base *w)
 	return (all);
 }
 
-/* NULL: not now. */
+/* Starts to compress the file; returns the variant that will have the bytes.  NULL: too much is
+ * being compressed, or no memory. */
 static struct variant *
 make(struct request *r, struct file_entry *e, const struct coder_conf *conf)
 {

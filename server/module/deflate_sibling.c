@@ -62,7 +62,7 @@ judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding
 	return (d);
 }
 
-/* The coding of the sibling to try; CODING_IDENTITY: not this one. */
+/* The coding of the sibling to try; CODING_IDENTITY: there is none to try. */
 static enum coding
 tried(const struct request *r, const struct accept_encoding *a)
 {

@@ -384,7 +384,7 @@ look_fill(struct page_work *w, const struct request *r, struct wish wish)
 	place_texts(w);
 }
 
-/* NULL: no memory or descriptor. */
+/* The job that reads the directory for the page.  NULL: no memory or descriptor. */
 static struct page_work *
 work_new(struct request *r, struct wish wish)
 {

@@ -96,7 +96,8 @@ error_handler_is_set(const struct request *r)
 		r->site->rules[RULES_error_handler_404] != NULL);
 }
 
-/* NULL: none. */
+/* The error handler for this status.  NULL: none.  *keeps: the handler is that of
+ * server.error-handler-404, which gets the method and the body of the request. */
 static const struct target *
 handler_for(const struct request *r, int status, bool *keeps)
 {

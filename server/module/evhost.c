@@ -69,7 +69,7 @@ placeholder(struct text t, struct piece *p)
 	return (1);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or what is wrong with the pattern. */
 static const char *
 pieces_read(struct evhost *e, struct text t)
 {

@@ -65,7 +65,7 @@ unit(struct text name)
 	return (0);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or what is wrong with the value. */
 static const char *
 row_read(struct text value, struct expire_row *row)
 {

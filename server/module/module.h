@@ -80,7 +80,7 @@ void modules_stop(struct worker_base *); /* before its cache of files ends */
 /* The modules that a site uses, for each stage; s->conf and s->rules are set. */
 void modules_of(struct site *s);
 void modules_site_end(const struct site *);
-/* True: it is routed again instead of refused. */
+/* True: the request is routed again instead of refused. */
 bool modules_refused(struct request *, int status);
 /* The client is gone, or another handler answers; form() and directory() will not. */
 void modules_request_stop(struct request *);

@@ -105,7 +105,7 @@ is_hex(struct text t)
 	return (true);
 }
 
-/* False: no such link. */
+/* Splits a link into its parts.  False: the path does not have the form of a link. */
 static bool
 parts_of(const struct secdownload *s, struct text path, struct link_parts *l)
 {
@@ -201,7 +201,8 @@ is_now(const struct request *r, struct text time)
 	return ((at > now ? at - now : now - at) <= r->conf->secdownload_timeout);
 }
 
-/* False: not a path of such links. */
+/* The settings for links.  False: they are not set, or the path of the request does not begin with
+ * their prefix. */
 static bool
 rule_of(const struct request *r, struct secdownload *s)
 {

@@ -57,7 +57,7 @@ is_framing(enum name_kind kind, struct text name)
 		(kind == OF_REQUEST && text_is_one_of(name, request, NELEM(request))));
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or what is wrong with the name or the value. */
 static const char *
 pair_fault(enum name_kind kind, const struct conf_pair *p)
 {

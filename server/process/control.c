@@ -119,7 +119,8 @@ process_control_refuse(struct process *ps, enum control_wish wish, const char *w
 	answer(ps, wish, false, EX_TEMPFAIL, text_of(why));
 }
 
-/* They wait for the end of file, which comes with the end of the process. */
+/* The clients of drain, quit and stop wait for the end of file, which comes with the end of the
+ * process. */
 void
 process_control_stops(struct process *ps)
 {

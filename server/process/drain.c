@@ -80,7 +80,7 @@ process_stop_limit_s(const struct process *ps)
 	return (ps->by_manager && !conf->graceful_set ? MANAGED_S : conf->graceful_s);
 }
 
-/* 0: none */
+/* How long a drain may last, in ns.  0: no limit. */
 static uint64_t
 drain_limit(const struct process *ps)
 {
@@ -93,8 +93,8 @@ drain_limit(const struct process *ps)
 	return (ends || conf->graceful_set ? process_stop_limit_s(ps) * NS_PER_S : 0);
 }
 
-/* While it stops, it says so to the manager, which kills a service after TimeoutStopSec= and
- * knows nothing of server.graceful-shutdown-timeout. */
+/* While the server stops, it says so to the service manager, which kills a service after
+ * TimeoutStopSec= and knows nothing of server.graceful-shutdown-timeout. */
 static void
 ask_for_time(struct process *ps)
 {

@@ -191,7 +191,7 @@ struct process {
 	char *pidfile;          /* to be removed at the end; NULL: none was written */
 };
 
-/* NULL: the first one has not started. */
+/* The newest generation.  NULL: the first one has not started. */
 static inline struct generation *
 process_newest(const struct process *ps)
 {

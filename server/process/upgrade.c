@@ -406,7 +406,7 @@ take_application(struct process *ps, const struct helper_request *item, int fd)
 	return (0);
 }
 
-/* Its name is later compared with the one of the configuration. */
+/* Takes over the control socket.  Its name is later compared with the one of the configuration. */
 static int
 take_control(struct process *ps, const struct helper_request *item, int fd)
 {

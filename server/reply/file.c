@@ -223,8 +223,8 @@ is_conditional(const struct http_request *h)
 		h->known[HH_IF_UNMODIFIED_SINCE].p != NULL);
 }
 
-/* It also applies to files that an application names: an application that only looks files up, like
- * fcgi-stat-accel, names whatever the client asks for. */
+/* The exclusion also applies to files that an application names: an application that only looks
+ * files up, like fcgi-stat-accel, names whatever the client asks for. */
 bool
 reply_excludes(const struct request *r, struct text path)
 {

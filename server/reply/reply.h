@@ -46,7 +46,7 @@ bool reply_excludes(const struct request *, struct text path);
 bool reply_excludes_link(struct request *, const struct file_entry *);
 /* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */
 void reply_file(struct request *, struct file_entry *e, const struct reply_extra *);
-/* The same with the bytes of a form; the entry stays the caller's. */
+/* As reply_file(), with the bytes of a form; the entry stays the caller's. */
 void reply_file_as(struct request *, struct file_entry *, struct reply_form *,
     const struct reply_extra *);
 /* True if the conditions of the request decide without the bytes of the form: the reply is made

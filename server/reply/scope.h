@@ -36,8 +36,8 @@ struct reply_scopes { /* the scopes of a worker; list_init(&list) first */
 /* The scope of an open directory, for the replies of this site; lives as long as the site.  NULL:
  * no memory. */
 struct file_scope *reply_scope(struct site *, const struct root *);
-/* The same, counted for the caller: file_scope_put() it.  beneath: an application may name a path
- * with "..", which stays below the directory.  -ENOENT: no directory.  -ENOMEM. */
+/* As reply_scope(), counted for the caller: file_scope_put() it. beneath: an application may name a
+ * path with "..", which stays below the directory. -ENOENT: no directory. -ENOMEM. */
 int reply_scope_make(struct site *, const struct root *, bool beneath, struct file_scope **);
 /* What the prepared heads of its files depend on, and the loop whose clock they take. */
 const struct reply_style *reply_scope_style(const struct file_scope *);

@@ -27,7 +27,7 @@ struct hosts {
 /* In normal form (wire/http1/host.h); a port does not count.  No effect if the table is full, or
  * without memory. */
 void hosts_add(struct hosts *, struct text host);
-/* Its number; HOSTS_MAX: not in the table. */
+/* The number of the host; HOSTS_MAX: not in the table. */
 unsigned hosts_find(const struct hosts *, struct text host);
 unsigned hosts_count(const struct hosts *);
 /* The row after this one; after the last host it is HOSTS_MAX, that of all others. */

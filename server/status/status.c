@@ -129,7 +129,7 @@ by_block_and_name(const void *a, const void *b)
 	return (strcmp(x->name, y->name));
 }
 
-/* 0: never */
+/* A stamp of the monotonic clock as seconds since 1970.  0: never, as for the stamp 0. */
 static uint64_t
 wall_s(uint64_t mono_ns)
 {

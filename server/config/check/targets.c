@@ -14,7 +14,7 @@ struct targets {
 	GHashTable *blocks; /* "host:port" --> proxy_block + 1 */
 };
 
-/* False: not a host. */
+/* The key of a backend, "host:port" in lower case.  False: the backend is not a host. */
 static bool
 key_of(struct text spec, struct buf *key)
 {
