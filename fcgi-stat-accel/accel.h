@@ -72,7 +72,7 @@ struct accel_counters {
  * -ENODEV  no cache has the name in WARM_CACHE. */
 int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
 
-/* False: HEAD, or a part of the file. */
+/* True: the request is for the whole file.  False: HEAD, or a part of the file. */
 bool accel_wants_all(char **params);
 
 /* True: the request asks for a file of nginx's cache. */

@@ -34,7 +34,7 @@ int listener_start(const struct listener_conf *, struct listener **lp, char **wh
 /* With conf.replace: the socket gets its path.  0 or -errno; *old as keeper_replace() has it. */
 int listener_replace(struct listener *, pid_t *old);
 
-/* Closes it, and removes a unix socket made here. */
+/* Closes the listening socket, and removes a unix socket made here. */
 void listener_stop(struct listener **);
 
 int listener_fd(const struct listener *);

@@ -76,7 +76,8 @@ struct lookup *lookup_find(const struct lookup_table *, const struct file_scope 
 struct lookup *lookup_new(struct lookup_table *, size_t size, struct file_scope *, struct text path,
     uint64_t hash);
 void lookup_add(struct lookup *); /* adds it to the table, which takes the caller's reference */
-/* Removes it from the table and its list: lookup_find() does not find it, its holders keep it. */
+/* Removes a look-up from the table and its list: lookup_find() does not find it, its holders keep
+ * it. */
 void lookup_remove(struct lookup *);
 void lookup_put(struct lookup *);
 
@@ -88,7 +89,7 @@ void lookup_move_waiters(struct lookup *to, struct lookup *from);
 void lookup_tell(struct lookup *, struct lookup *answer);
 
 void lookup_list_init(struct lookup_list *);
-/* Moves it to the end of this list.  No effect if it is not in the table. */
+/* Moves a look-up to the end of this list.  No effect if it is not in the table. */
 void lookup_keep(struct lookup *, struct lookup_list *, uint64_t bytes);
 struct lookup *lookup_oldest(const struct lookup_list *); /* NULL: the list is empty */
 /* The first entry, while the list exceeds n or bytes; NULL: it does not. */

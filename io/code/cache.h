@@ -21,7 +21,7 @@ int cache_begin(struct code_cache *, struct cache_file *);
 int cache_write(struct cache_file *, struct text);
 /* The bytes of the file are on the disk before the file gets its name. */
 int cache_name(struct code_cache *, struct cache_file *, const char *name, uint64_t size);
-/* Closes it, and removes it unless it has its name; .fd -1: no effect. */
+/* Closes the file, and removes it unless it has got its name; .fd -1: no effect. */
 void cache_drop(struct code_cache *, struct cache_file *);
 
 #endif

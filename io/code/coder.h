@@ -27,7 +27,7 @@ enum coder_step { CODE_MORE, CODE_FLUSH, CODE_END };
 
 struct coder;
 
-/* Reads one setting of deflate.params.  False: it is out of its range. */
+/* False: a setting of deflate.params is out of its range. */
 bool coder_conf_fits(const struct coder_conf *);
 /* size: of all bytes, 0: unknown.  NULL: no memory. */
 struct coder *coder_new(const struct coder_conf *, uint64_t size);

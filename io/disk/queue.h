@@ -79,7 +79,7 @@ bool queue_job_pull(struct io_job *);                  /* true: it waited and is
 uint64_t queue_runs_since(const struct io_queue *, uint64_t dev);
 /* Time at which its oldest job was pushed; 0: empty. */
 uint64_t queue_oldest_ns(const struct io_queue *);
-/* Adds its devices to the n of v (sums equal ones); returns their new number. */
+/* Adds the devices of the queue to the n of v (sums equal ones); returns the new number. */
 size_t queue_devices(const struct io_queue *, struct io_device_status *v, size_t n, size_t max);
 
 #endif

@@ -364,7 +364,7 @@ file_open(const char *path, int *err)
 	return (NULL);
 }
 
-/* Reads it once: a file that cannot be read stops the start. */
+/* Reads the file once: a file that cannot be read stops the start. */
 static void *
 file_make(const char *path, char *err, size_t errsize)
 {

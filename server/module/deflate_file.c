@@ -118,7 +118,7 @@ first_of(const struct file_entry *e)
 	return (e->more != NULL ? container_of(e->more, struct variant, more) : NULL);
 }
 
-/* Takes it from its entry. */
+/* Takes the variant from its entry. */
 static void
 variant_drop(struct variant *v)
 {

@@ -43,7 +43,7 @@ enum pattern_result {
 	PATTERN_UNDECIDED /* a regex reached a limit of base/match.h */
 };
 
-/* NULL: one sentence in *err. */
+/* Compiles the rows of a setting.  NULL: *err says why, in one sentence. */
 struct patterns *patterns_new(const struct conf_map *, char *err, size_t errsize);
 void patterns_free(struct patterns *); /* NULL is allowed */
 /* A replacement names what a condition captured. */

@@ -86,7 +86,7 @@ set_free(struct conf_view *v, struct set *s)
 	free(s);
 }
 
-/* Removes it from the table.  Requests that hold it keep it; the last of them frees it. */
+/* Removes a set from the table.  Requests that hold the set keep it; the last of them frees it. */
 static void
 set_evict(struct conf_view *v, struct set *s)
 {

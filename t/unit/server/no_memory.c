@@ -85,7 +85,7 @@ next_client(void)
 	g_assert_cmpmem(sim_sent(io, op->sock).p, 12, "HTTP/1.1 200", 12);
 }
 
-/* False: it has fewer allocations. */
+/* Runs the seed, and its nth allocation fails.  False: the run has fewer allocations. */
 static bool
 one_fails(const struct fuzz_seed *s, unsigned nth, bool lasts)
 {
