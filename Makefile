@@ -75,12 +75,16 @@ SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(filter-out Accel/Build.pm,$(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm)))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
+# The module of nginx, where the source of an nginx is: that of Debian's nginx-dev, or NGINX_SRC=DIR.
+NGINX_SRC    ?= /usr/share/nginx/src
+NGINX_MODULE := $B/nginx/ngx_http_stat_accel_module.so
+RIGS         += $(if $(filter release,$(VARIANT)),$(if $(wildcard $(NGINX_SRC)/configure),$(NGINX_MODULE)))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
-# Without those of Perl programs under a sanitizer: it would see nothing new.
+# Without those of Perl programs and of nginx, which is Debian's, under a sanitizer: it would see nothing new.
 PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph installed mutate proc results tune))
 # t/tomcat needs a JVM: make check-tomcat.  t/deb needs a Debian of its own: make check-deb.
-TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,t/nginx/% $(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
@@ -88,10 +92,14 @@ BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth b
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
 	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins
 
-.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
+.PHONY: all rigs units nginx-module check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check $B/bin/accel-load-merge
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
+
+nginx-module: $(NGINX_MODULE)
+$(NGINX_MODULE): $(wildcard nginx/*)
+	$(call say,NGINX,$@)NGINX_SRC='$(NGINX_SRC)' NGINX_FLAGS='$(NGINX_FLAGS)' nginx/build $(@D)
 
 # Pages, styles, scripts and manuals are files of their own kind, included as C strings.
 EMBEDDED := $(patsubst %,$B/gen/%.inc,$(foreach l,$(LAYERS) t/slowfs,$(wildcard $(addprefix $l/,*.txt */*.txt */*.css */*.js))))
@@ -339,6 +347,7 @@ clean:
 help:
 	@echo 'make            build accel-server, fcgi-stat-accel, accel-warm, accel-load, accel-pool and slowfs in build/bin/'
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
+	@echo 'make nginx-module  nginx/ for the nginx whose source is in NGINX_SRC (Debian: nginx-dev); see examples/nginx/README.md'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
 	@echo 'make check-tomcat  proxy-core in front of Tomcat 10 (AJP13), which it installs'

@@ -1,0 +1,147 @@
+/* nginx/ask.c -- questions that are out.  Requests that miss the same name wait for the same
+ * question.
+ *
+ * A question lasts until it is answered, even when all who waited have left: a thread that opens a
+ * file cannot be called back. */
+#include "nginx/stat_accel.h"
+
+#define QUESTIONS_MAX 4096u
+#define BUCKETS       256u
+#define SLOW_MS       50u
+
+static ngx_queue_t buckets[BUCKETS];
+static ngx_uint_t out;
+static ngx_queue_t by_age;
+
+static ngx_queue_t *
+bucket_of(uint64_t key)
+{
+	return (&buckets[key % BUCKETS]);
+}
+
+void
+accel_ask_init(void)
+{
+	for (ngx_uint_t i = 0; i < BUCKETS; i++) {
+		ngx_queue_init(&buckets[i]);
+	}
+	ngx_queue_init(&by_age);
+}
+
+static bool
+covers(const struct accel_question *q, const struct accel_name *name, uint64_t key)
+{
+	return (q->key == key && q->name.range.from == name->range.from &&
+		q->name.range.to == name->range.to && q->name.list == name->list);
+}
+
+static struct accel_question *
+find(const struct accel_name *name, uint64_t key)
+{
+	ngx_queue_t *b = bucket_of(key), *i;
+
+	for (i = ngx_queue_head(b); i != ngx_queue_sentinel(b); i = ngx_queue_next(i)) {
+		struct accel_question *q = ngx_queue_data(i, struct accel_question, link);
+
+		if (covers(q, name, key))
+			return (q);
+	}
+	return (NULL);
+}
+
+static struct accel_question *
+question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t key, size_t warm)
+{
+	struct accel_question *q;
+
+	if (out >= QUESTIONS_MAX)
+		return (NULL);
+	q = ngx_calloc(sizeof(*q) + name->path.len + 1 + client->len, ngx_cycle->log);
+	if (q == NULL)
+		return (NULL);
+	q->key = key;
+	q->warm = warm;
+	q->since = ngx_current_msec;
+	q->name = *name;
+	q->name.path.data = (u_char *)(q + 1);
+	ngx_memcpy(q->name.path.data, name->path.data, name->path.len);
+	q->client = (ngx_str_t){ client->len, q->name.path.data + name->path.len + 1 };
+	ngx_memcpy(q->client.data, client->data, client->len);
+	ngx_queue_init(&q->waiters);
+	ngx_queue_insert_tail(bucket_of(key), &q->link);
+	ngx_queue_insert_tail(&by_age, &q->age);
+	out++;
+	return (q);
+}
+
+static void
+question_free(struct accel_question *q)
+{
+	ngx_queue_remove(&q->link);
+	ngx_queue_remove(&q->age);
+	out--;
+	ngx_free(q);
+}
+
+/* A listing needs all names of a directory, which is nothing that the accelerator knows. */
+static ngx_int_t
+post(const struct accel_conf *conf, struct accel_question *q)
+{
+	if (conf->peer != NULL && !q->name.list)
+		return (accel_peer_ask(conf->peer, q));
+	return (accel_threads_ask(conf->pool, q));
+}
+
+ngx_int_t
+accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_name *name,
+    uint64_t key)
+{
+	struct accel_question *q = find(name, key);
+
+	if (q == NULL) {
+		q = question_new(name, &ctx->r->connection->addr_text, key, conf->warm);
+		if (q == NULL)
+			return (NGX_ERROR);
+		if (post(conf, q) != NGX_OK) {
+			question_free(q);
+			return (NGX_ERROR);
+		}
+	}
+	ctx->question = q;
+	ngx_queue_insert_tail(&q->waiters, &ctx->link);
+	return (NGX_OK);
+}
+
+void
+accel_ask_leave(struct accel_ctx *ctx)
+{
+	if (ctx->question == NULL)
+		return;
+	ngx_queue_remove(&ctx->link);
+	ctx->question = NULL;
+}
+
+/* Who waits may end any other request that waits, so each is taken from the head. */
+void
+accel_question_done(struct accel_question *q)
+{
+	while (!ngx_queue_empty(&q->waiters)) {
+		struct accel_ctx *ctx =
+		    ngx_queue_data(ngx_queue_head(&q->waiters), struct accel_ctx, link);
+
+		accel_ask_leave(ctx);
+		accel_answered(ctx, q);
+	}
+	question_free(q);
+}
+
+bool
+accel_ask_is_slow(void)
+{
+	const struct accel_question *oldest;
+
+	if (out == 0)
+		return (false);
+	oldest = ngx_queue_data(ngx_queue_head(&by_age), struct accel_question, age);
+	return (ngx_current_msec - oldest->since > SLOW_MS);
+}

@@ -1,0 +1,216 @@
+/* nginx/stat_accel.h -- the module of nginx that makes cold files wait elsewhere.
+ *
+ *     names.c      which names nginx will look up for this request, in nginx's order
+ *     memory.c     was the name in memory within the last second?      no system call
+ *     probe.c      is it in memory now?                                system calls that never wait
+ *     ask.c        equal misses share one question; a deadline each
+ *     peer.c       fcgi-stat-accel opens and reads
+ *     threads.c    or a thread of nginx does
+ *     phase.c      holds the request until then, and lets nginx go on
+ *     upstream.c   the same for files of proxy_cache and its siblings
+ *     heard.c      what other modules' directives say of the names
+ *
+ *   Thread   all functions run in the event loop of a worker, except read_file() of threads.c
+ *   Owner    what is allocated from a request's pool ends with it; a question owns its name
+ *   Units    ngx_msec_t is milliseconds, as ngx_current_msec */
+#ifndef STAT_ACCEL_H
+#define STAT_ACCEL_H
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_thread_pool.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern ngx_module_t ngx_http_stat_accel_module;
+
+/* ---------------------------------------------------------------- one name */
+
+/* What is known of a name. */
+enum accel_kind {
+	ACCEL_COLD, /* not in memory, so nothing is known */
+	ACCEL_FILE, /* also a device, a socket: what nginx refuses without waiting */
+	ACCEL_DIR,
+	ACCEL_ABSENT, /* or not permitted */
+	ACCEL_LATE,   /* the deadline has passed */
+	ACCEL_FAILED, /* nobody could be asked: nginx goes on as without the module */
+};
+
+/* Bytes that will be sent. */
+struct accel_range {
+	off_t from;
+	off_t to;     /* not sent any more */
+	bool partial; /* a part of the file was asked for */
+};
+
+struct accel_name {
+	ngx_str_t path; /* ends with a NUL that is not counted */
+	struct accel_range range;
+	bool list; /* a directory, and all in it */
+};
+
+/* ---------------------------------------------------------------- configuration */
+
+enum accel_handler { ACCEL_HANDLER_NONE, ACCEL_HANDLER_FILE, ACCEL_HANDLER_UPSTREAM };
+
+/* Content handlers of other modules that open files. */
+struct accel_known_handler {
+	ngx_http_handler_pt handler;
+	enum accel_handler kind;
+};
+
+struct accel_try {
+	ngx_http_complex_value_t value;
+	bool dir;
+};
+
+enum accel_suffix_use { ACCEL_SUFFIX_OFF, ACCEL_SUFFIX_ON, ACCEL_SUFFIX_ALWAYS };
+
+#define ACCEL_SUFFIXES 3u
+#define ACCEL_HANDLERS 8u
+
+/* An fcgi-stat-accel. */
+struct accel_peer {
+	ngx_str_t name;
+	struct sockaddr *sockaddr;
+	socklen_t socklen;
+	/* of this worker */
+	ngx_queue_t idle, busy; /* connections */
+	ngx_queue_t waiting;    /* questions without a connection */
+	ngx_uint_t links;
+	ngx_event_t watch;
+	ngx_msec_t heard; /* when something came */
+	bool asked_values, down;
+};
+
+struct accel_main_conf {
+	ngx_array_t *peers; /* struct accel_peer * */
+	struct accel_known_handler handlers[ACCEL_HANDLERS];
+	ngx_uint_t handlers_n;
+	ngx_uint_t memory_names;
+};
+
+struct accel_conf {
+	ngx_flag_t enable;
+	ngx_thread_pool_t *pool;
+	struct accel_peer *peer; /* NULL: threads do all */
+	ngx_msec_t remember;
+	ngx_msec_t deadline;
+	ngx_uint_t late; /* status of a reply; 0: nginx goes on */
+	size_t warm;
+	/* heard of other modules */
+	ngx_array_t *tries;                    /* struct accel_try; not inherited, as try_files */
+	ngx_array_t *indexes;                  /* ngx_http_complex_value_t */
+	ngx_uint_t suffix_use[ACCEL_SUFFIXES]; /* enum accel_suffix_use */
+	ngx_flag_t listing;
+	ngx_flag_t dav;
+};
+
+/* heard.c */
+ngx_int_t accel_listen(ngx_conf_t *cf);
+void accel_listen_end(void);
+ngx_int_t accel_heard_merge(ngx_conf_t *cf, struct accel_conf *prev, struct accel_conf *conf);
+
+/* ---------------------------------------------------------------- a request */
+
+enum accel_status {
+	ACCEL_NONE,
+	ACCEL_OFF,
+	ACCEL_REMEMBERED,
+	ACCEL_HOT,
+	ACCEL_WARMED,
+	ACCEL_WAS_LATE
+};
+enum accel_phase { ACCEL_BEFORE, ACCEL_TRY, ACCEL_CONTENT };
+
+/* The name that is looked up: one of a group. */
+struct accel_names {
+	unsigned group;
+	ngx_uint_t at;
+	bool wants_dir; /* try_files */
+};
+
+struct accel_question;
+
+struct accel_ctx {
+	ngx_http_request_t *r;
+	enum accel_phase phase;
+	struct accel_names names;
+	struct accel_name name;          /* the one that is looked up */
+	struct accel_question *question; /* NULL: does not wait */
+	ngx_queue_t link;                /* in the waiters of the question */
+	ngx_event_t deadline;
+	ngx_msec_t began;
+	enum accel_kind answer;              /* ACCEL_COLD: none yet */
+	ngx_http_handler_pt content_handler; /* nginx's, in whose place stands ours */
+	/* for the log; kept over internal redirects */
+	enum accel_status status;
+	ngx_msec_t waited;
+};
+
+/* phase.c */
+ngx_int_t accel_phase_init(ngx_conf_t *cf);
+struct accel_ctx *accel_ctx_find(const ngx_http_request_t *r); /* NULL: has none */
+void accel_answered(struct accel_ctx *ctx, const struct accel_question *q);
+enum accel_kind accel_look(struct accel_ctx *ctx,
+    struct accel_conf *conf); /* at ctx->name; ACCEL_COLD: waits */
+ngx_int_t accel_held(ngx_http_request_t *r);
+
+/* names.c */
+void accel_names_try(struct accel_names *n);
+void accel_names_content(struct accel_names *n, const ngx_http_request_t *r);
+/* NGX_OK, NGX_DECLINED: no more, NGX_ERROR: no memory */
+ngx_int_t accel_name_next(ngx_http_request_t *r, const struct accel_conf *conf,
+    struct accel_names *n, struct accel_name *name);
+void accel_name_seen(struct accel_names *n, enum accel_kind kind);
+
+/* upstream.c: the content handler in the place of one that may have a cache. */
+ngx_int_t accel_upstream_handler(ngx_http_request_t *r);
+
+/* ---------------------------------------------------------------- where names are looked up */
+
+/* memory.c: names that were in memory until a moment ago. */
+ngx_int_t accel_memory_init(ngx_cycle_t *cycle, ngx_uint_t names);
+uint64_t accel_memory_key(const ngx_str_t *path);
+enum accel_kind accel_memory_get(uint64_t key);
+void accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms);
+
+/* probe.c: never waits. */
+enum accel_kind accel_probe(const struct accel_name *name);
+
+void accel_ask_init(void);
+/* NGX_OK: accel_answered() comes later; NGX_ERROR: nobody could be asked. */
+ngx_int_t accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_name *name,
+    uint64_t key);
+void accel_ask_leave(struct accel_ctx *ctx);
+bool accel_ask_is_slow(void); /* a question is out for long: a device may hang */
+
+struct accel_question {
+	ngx_queue_t link;    /* of those with this hash */
+	ngx_queue_t age;     /* of all, the oldest first */
+	ngx_queue_t at;      /* waiting for a connection of the peer */
+	ngx_queue_t waiters; /* struct accel_ctx */
+	uint64_t key;
+	struct accel_name name;
+	ngx_str_t client; /* its address */
+	size_t warm;
+	ngx_msec_t since;
+	enum accel_kind kind;
+	bool hot; /* it is in memory now */
+};
+
+void accel_question_done(struct accel_question *q);
+
+/* peer.c */
+void accel_peer_init(struct accel_peer *p); /* in each worker */
+ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
+
+/* threads.c */
+ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
+
+/* vars.c */
+ngx_int_t accel_vars_add(ngx_conf_t *cf);
+
+#endif

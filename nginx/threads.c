@@ -1,0 +1,107 @@
+/* nginx/threads.c -- a question is answered by a thread of nginx, which opens the file and reads
+ * it. */
+#include "nginx/stat_accel.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK (128 * 1024)
+
+/* ---------------------------------------------------------------- in a thread */
+
+static void
+read_range(int fd, const struct accel_question *q, off_t size)
+{
+	static __thread char buffer[CHUNK];
+	off_t at = q->name.range.from, end;
+	ssize_t n;
+
+	if (at < 0)
+		at = ngx_max(size + at, 0);
+	end = ngx_min(ngx_min(q->name.range.to, size), at + (off_t)q->warm);
+	while (at < end) {
+		n = pread(fd, buffer, (size_t)ngx_min((off_t)CHUNK, end - at), at);
+		if (n <= 0)
+			return;
+		at += n;
+	}
+}
+
+/* Looks up what a listing shows.  Closes fd. */
+static void
+read_directory(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	struct stat st;
+
+	if (dir == NULL) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL)
+		fstatat(fd, entry->d_name, &st, 0);
+	closedir(dir);
+}
+
+static enum accel_kind
+read_file(const struct accel_question *q)
+{
+	int fd = open((char *)q->name.path.data, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	bool known;
+
+	if (fd < 0)
+		return (ACCEL_ABSENT);
+	known = fstat(fd, &st) == 0;
+	if (known && S_ISDIR(st.st_mode) && q->name.list) {
+		read_directory(fd);
+		return (ACCEL_DIR);
+	}
+	if (known && S_ISREG(st.st_mode))
+		read_range(fd, q, st.st_size);
+	close(fd);
+	return (known && S_ISDIR(st.st_mode) ? ACCEL_DIR : ACCEL_FILE);
+}
+
+static void
+work(void *data, ngx_log_t *log)
+{
+	struct accel_question *q = *(struct accel_question **)data;
+
+	(void)log;
+	q->kind = read_file(q);
+	q->hot = !q->name.list;
+}
+
+/* ---------------------------------------------------------------- in the event loop */
+
+static void
+done(ngx_event_t *ev)
+{
+	ngx_thread_task_t *task = ev->data;
+	struct accel_question *q = *(struct accel_question **)task->ctx;
+
+	ngx_free(task);
+	accel_question_done(q);
+}
+
+ngx_int_t
+accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q)
+{
+	ngx_thread_task_t *task = ngx_calloc(sizeof(*task) + sizeof(q), ngx_cycle->log);
+
+	if (task == NULL)
+		return (NGX_ERROR);
+	task->ctx = task + 1;
+	*(struct accel_question **)task->ctx = q;
+	task->handler = work;
+	task->event.data = task;
+	task->event.handler = done;
+	if (ngx_thread_task_post(pool, task) == NGX_OK)
+		return (NGX_OK);
+	ngx_free(task);
+	return (NGX_ERROR);
+}
