@@ -362,7 +362,7 @@ answered(struct link *l)
 	if (ngx_queue_empty(&p->busy) && p->watch.timer_set)
 		ngx_del_timer(&p->watch);
 	next_waiting(p);
-	q->kind = late ? ACCEL_LATE : accel_probe(&q->name);
+	q->kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
 	q->hot = q->kind != ACCEL_COLD && !late;
 	if (q->kind == ACCEL_COLD)
 		q->kind = ACCEL_FAILED;

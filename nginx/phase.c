@@ -159,7 +159,7 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		}
 	}
 	if (!ctx->name.list && !accel_ask_is_slow()) {
-		kind = accel_probe(&ctx->name);
+		kind = accel_probe(&ctx->name, false);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_HOT);
 			if (!ctx->name.range.partial && conf->remember != 0)

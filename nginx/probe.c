@@ -24,17 +24,18 @@ kind_of_error(int err)
 	}
 }
 
+/* FUSE and others do not know RWF_NOWAIT: the bytes are there if somebody has just read them. */
 static bool
-page_is_hot(int fd, off_t at)
+page_is_hot(int fd, off_t at, bool read)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
 
-	return (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0);
+	return (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0 || (read && errno == EOPNOTSUPP));
 }
 
 static bool
-range_is_hot(int fd, struct accel_range range, off_t size)
+range_is_hot(int fd, struct accel_range range, off_t size, bool read)
 {
 	off_t step;
 
@@ -45,13 +46,13 @@ range_is_hot(int fd, struct accel_range range, off_t size)
 		return (true);
 	step = ngx_max((range.to - 1 - range.from) / (PAGES_MAX - 1), (off_t)ngx_pagesize);
 	for (off_t at = range.from; at < range.to - 1; at += step)
-		if (!page_is_hot(fd, at))
+		if (!page_is_hot(fd, at, read))
 			return (false);
-	return (page_is_hot(fd, range.to - 1));
+	return (page_is_hot(fd, range.to - 1, read));
 }
 
 static enum accel_kind
-kind_of(int fd, const struct accel_name *name)
+kind_of(int fd, const struct accel_name *name, bool read)
 {
 	struct stat st;
 
@@ -59,13 +60,13 @@ kind_of(int fd, const struct accel_name *name)
 		return (ACCEL_COLD);
 	if (S_ISDIR(st.st_mode))
 		return (name->list ? ACCEL_COLD : ACCEL_DIR);
-	if (S_ISREG(st.st_mode) && !range_is_hot(fd, name->range, st.st_size))
+	if (S_ISREG(st.st_mode) && !range_is_hot(fd, name->range, st.st_size, read))
 		return (ACCEL_COLD);
 	return (ACCEL_FILE);
 }
 
 enum accel_kind
-accel_probe(const struct accel_name *name)
+accel_probe(const struct accel_name *name, bool read)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
@@ -76,7 +77,7 @@ accel_probe(const struct accel_name *name)
 
 	if (fd < 0)
 		return (kind_of_error(errno));
-	kind = kind_of(fd, name);
+	kind = kind_of(fd, name, read);
 	close(fd);
 	return (kind);
 }

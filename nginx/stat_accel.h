@@ -178,7 +178,7 @@ enum accel_kind accel_memory_get(uint64_t key);
 void accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms);
 
 /* probe.c: never waits. */
-enum accel_kind accel_probe(const struct accel_name *name);
+enum accel_kind accel_probe(const struct accel_name *name, bool read); /* read: just now */
 
 void accel_ask_init(void);
 /* NGX_OK: accel_answered() comes later; NGX_ERROR: nobody could be asked. */
