@@ -9,6 +9,7 @@ package Test::Bench::HotCost;
 # each thousand requests. A first answer is compared with the file. The second table shows that a recipe still asks in time: latencies of
 # 50 clients of that file, alone and beside 20 clients of cold files of 100 kB on a slow disk. The hot file asks, too.
 use v5.36;
+use Cwd ();
 use HTTP::Tiny;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Beside qw(alone beside figures);
@@ -22,6 +23,15 @@ my @load = (-c => 100);
 my %disk = (spindles => 16, lookup_ms => 8, read_ms => 8, jitter => 20);
 my $more_us = 12;               # the aim: at most so much more than alone
 
+# The module in place of the lines that ask.
+sub module ($lines) {
+	my $module = Cwd::abs_path(Test::Util::build_dir()) . '/nginx/ngx_http_stat_accel_module.so';
+	return sub {
+		my ($socket) = $_[0] =~ /^\s*fastcgi_pass\s+(\S+);/m;
+		return "load_module $module;\n" . $_[0] =~ s{^\s*auth_request /.*\n}{\t\tstat_accel $socket; $lines\n}mr;
+	};
+}
+
 # edit: makes a variant of the example; exempt: the server never asks, so cold files are not measured.
 my @ways = (
 	{ kind => 'nginx', name => 'nginx alone', file => 'auth.conf', edit => sub { $_[0] =~ s/^\s*auth_request \/.*\n//mr } },
@@ -31,6 +41,8 @@ my @ways = (
 		    =~ s/(?<=location = \/stat-accel \{\n)/if (\$popular) { return 204; }\n/r } },
 	{ kind => 'nginx', name => 'nginx cached.conf', file => 'cached.conf' },
 	{ kind => 'nginx', name => 'nginx lua.conf', file => 'lua.conf', needs => '/usr/lib/nginx/modules/ngx_http_lua_module.so' },
+	{ kind => 'nginx', name => 'nginx module', file => 'auth.conf', edit => module('') },
+	{ kind => 'nginx', name => 'nginx module, looks', file => 'auth.conf', edit => module('stat_accel_remember 0;') },
 	{ kind => 'lighttpd', name => 'lighttpd alone', file => 'auth.conf', edit => sub { $_[0] =~ s/^\$HTTP\["url"\].*^\}\n//msr } },
 	{ kind => 'lighttpd', name => 'lighttpd auth.conf', file => 'auth.conf' },
 	{ kind => 'lighttpd', name => 'lighttpd magnet.conf', file => 'magnet.conf', needs => '/usr/lib/lighttpd/mod_magnet.so' },
