@@ -32,7 +32,8 @@ static bool
 covers(const struct accel_question *q, const struct accel_name *name, uint64_t key)
 {
 	return (q->key == key && q->name.range.from == name->range.from &&
-		q->name.range.to == name->range.to && q->name.list == name->list);
+		q->name.range.to == name->range.to && q->name.list == name->list &&
+		q->name.open == name->open);
 }
 
 static struct accel_question *
@@ -61,6 +62,7 @@ question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t ke
 		return (NULL);
 	q->key = key;
 	q->warm = warm;
+	q->fd = -1;
 	q->since = ngx_current_msec;
 	q->name = *name;
 	q->name.path.data = (u_char *)(q + 1);
@@ -80,14 +82,17 @@ question_free(struct accel_question *q)
 	ngx_queue_remove(&q->link);
 	ngx_queue_remove(&q->age);
 	out--;
+	if (q->fd >= 0)
+		close(q->fd);
 	ngx_free(q);
 }
 
-/* A listing needs all names of a directory, which is nothing that the accelerator knows. */
+/* A listing needs all names of a directory, and some files are opened for nginx: the accelerator
+ * does neither. */
 static ngx_int_t
 post(const struct accel_conf *conf, struct accel_question *q)
 {
-	if (conf->peer != NULL && !q->name.list)
+	if (conf->peer != NULL && !q->name.list && !q->name.open)
 		return (accel_peer_ask(conf->peer, q));
 	return (accel_threads_ask(conf->pool, q));
 }

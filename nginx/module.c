@@ -35,6 +35,7 @@ create_loc_conf(ngx_conf_t *cf)
 	conf->deadline = NGX_CONF_UNSET_MSEC;
 	conf->late = NGX_CONF_UNSET_UINT;
 	conf->warm = NGX_CONF_UNSET_SIZE;
+	conf->open = NGX_CONF_UNSET_UINT;
 	conf->indexes = NGX_CONF_UNSET_PTR;
 	for (unsigned i = 0; i < ACCEL_SUFFIXES; i++)
 		conf->suffix_use[i] = NGX_CONF_UNSET_UINT;
@@ -58,6 +59,7 @@ merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 	ngx_conf_merge_msec_value(conf->deadline, prev->deadline, 10000);
 	ngx_conf_merge_uint_value(conf->late, prev->late, NGX_HTTP_SERVICE_UNAVAILABLE);
 	ngx_conf_merge_size_value(conf->warm, prev->warm, 16 * 1024 * 1024);
+	ngx_conf_merge_uint_value(conf->open, prev->open, ACCEL_OPEN_AUTO);
 	return (accel_heard_merge(cf, prev, conf) == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR);
 }
 
@@ -158,6 +160,13 @@ set_late(ngx_conf_t *cf, ngx_command_t *cmd, void *data)
 
 #define ANYWHERE (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_HTTP_LIF_CONF)
 
+static ngx_conf_enum_t open_words[] = {
+	{ ngx_string("off"), ACCEL_OPEN_OFF },
+	{ ngx_string("on"), ACCEL_OPEN_ON },
+	{ ngx_string("auto"), ACCEL_OPEN_AUTO },
+	{ ngx_null_string, 0 },
+};
+
 static ngx_command_t commands[] = {
 	{ ngx_string("stat_accel"), ANYWHERE | NGX_CONF_TAKE12, set_stat_accel,
 	    NGX_HTTP_LOC_CONF_OFFSET, 0, NULL },
@@ -170,6 +179,8 @@ static ngx_command_t commands[] = {
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, deadline), NULL },
 	{ ngx_string("stat_accel_late"), ANYWHERE | NGX_CONF_TAKE1, set_late,
 	    NGX_HTTP_LOC_CONF_OFFSET, 0, NULL },
+	{ ngx_string("stat_accel_open"), ANYWHERE | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
+	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, open), open_words },
 	{ ngx_string("stat_accel_warm"), ANYWHERE | NGX_CONF_TAKE1, ngx_conf_set_size_slot,
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, warm), NULL },
 	ngx_null_command,
@@ -203,6 +214,7 @@ init_process(ngx_cycle_t *cycle)
 	if (mcf == NULL)
 		return (NGX_OK);
 	accel_ask_init();
+	accel_asks_init();
 	peers = mcf->peers != NULL ? mcf->peers->elts : NULL;
 	for (ngx_uint_t i = 0; peers != NULL && i < mcf->peers->nelts; i++)
 		accel_peer_init(peers[i]);

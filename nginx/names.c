@@ -1,13 +1,14 @@
 /* nginx/names.c -- the names that nginx will look up for a request, in its order.
  *
  *     try_files      each until one is there (before the content phase)
- *     URI of a directory:  index files until one is there; else what a listing needs
+ *     URI of a directory:  index files until one is there; else the directory, and for a
+ *                          listing all in it
  *     URI of a file:       its compressed siblings until one is there; else the file
  *
  * The next name is formed when the one before it is known. */
 #include "nginx/stat_accel.h"
 
-enum name_group { END, TRY, INDEX, LISTING, SIBLING, FILE_ITSELF };
+enum name_group { END, TRY, INDEX, DIRECTORY, LISTING, SIBLING, FILE_ITSELF };
 
 void
 accel_names_try(struct accel_names *n)
@@ -155,7 +156,8 @@ static void
 next_group(struct accel_names *n, const struct accel_conf *conf)
 {
 	switch (n->group) {
-	case INDEX: n->group = conf->listing ? LISTING : END; break;
+	case INDEX: n->group = DIRECTORY; break;
+	case DIRECTORY: n->group = conf->listing ? LISTING : END; break;
 	case SIBLING: n->group = FILE_ITSELF; break;
 	default: n->group = END;
 	}
@@ -188,6 +190,11 @@ next_of_group(ngx_http_request_t *r, const struct accel_conf *conf, struct accel
 		if (n->at == ACCEL_SUFFIXES)
 			return (NGX_DECLINED);
 		return (file_path(r, &suffixes[n->at].suffix, &name->path));
+	case DIRECTORY:
+		if (n->at > 0 || file_path(r, &none, &name->path) != NGX_OK)
+			return (NGX_DECLINED);
+		name->path.data[--name->path.len] = '\0'; /* the slash */
+		return (name->path.len > 0 ? NGX_OK : NGX_DECLINED);
 	default:
 		name->list = n->group == LISTING;
 		return (n->at == 0 ? file_path(r, &none, &name->path) : NGX_DECLINED);
@@ -216,6 +223,8 @@ accel_name_seen(struct accel_names *n, enum accel_kind kind)
 
 	if (n->group == TRY)
 		found = kind == (n->wants_dir ? ACCEL_DIR : ACCEL_FILE);
+	if (n->group == DIRECTORY)
+		found = false; /* a listing may follow */
 	if (n->group == SIBLING)
 		found = kind == ACCEL_FILE;
 	n->at++;

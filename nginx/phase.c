@@ -120,6 +120,8 @@ accel_answered(struct accel_ctx *ctx, const struct accel_question *q)
 
 	if (q->hot && !q->name.range.partial && conf->remember != 0)
 		accel_memory_put(q->key, q->kind, conf->remember);
+	if (q->name.open)
+		accel_give(ctx, q);
 	go_on(ctx, q->kind);
 }
 
@@ -140,6 +142,21 @@ wait_for(struct accel_ctx *ctx, struct accel_conf *conf, uint64_t key)
 	return (ACCEL_COLD);
 }
 
+/* With disable_symlinks nginx opens each part of a name itself. */
+static bool
+asks(const struct accel_ctx *ctx, const struct accel_conf *conf)
+{
+#if (NGX_HAVE_OPENAT)
+	const ngx_http_core_loc_conf_t *clcf =
+	    ngx_http_get_module_loc_conf(ctx->r, ngx_http_core_module);
+
+	if (clcf->disable_symlinks != NGX_DISABLE_SYMLINKS_OFF)
+		return (false);
+#endif
+	return (conf->open == ACCEL_OPEN_ON ||
+		(conf->open == ACCEL_OPEN_AUTO && accel_asks(&ctx->name.path)));
+}
+
 /* ACCEL_COLD: the request waits, and its handler is called again. */
 enum accel_kind
 accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
@@ -151,6 +168,9 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		ctx->answer = ACCEL_COLD;
 		return (kind);
 	}
+	ctx->name.open = !ctx->name.list && asks(ctx, conf);
+	if (ctx->name.open)
+		return (wait_for(ctx, conf, key));
 	if (!ctx->name.range.partial && !ctx->name.list && conf->remember != 0) {
 		kind = accel_memory_get(key);
 		if (kind != ACCEL_COLD) {

@@ -6,6 +6,8 @@
  *     ask.c        equal misses share one question; a deadline each
  *     peer.c       fcgi-stat-accel opens and reads
  *     threads.c    or a thread of nginx does
+ *     asks.c       is it on a mount where each open() asks again?  Then a thread opens it, and
+ *     given.c      nginx gets the descriptor
  *     phase.c      holds the request until then, and lets nginx go on
  *     upstream.c   the same for files of proxy_cache and its siblings
  *     heard.c      what other modules' directives say of the names
@@ -23,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 extern ngx_module_t ngx_http_stat_accel_module;
 
@@ -49,6 +52,7 @@ struct accel_name {
 	ngx_str_t path; /* ends with a NUL that is not counted */
 	struct accel_range range;
 	bool list; /* a directory, and all in it */
+	bool open; /* nginx gets the descriptor */
 };
 
 /* ---------------------------------------------------------------- configuration */
@@ -92,6 +96,9 @@ struct accel_main_conf {
 	ngx_uint_t memory_names;
 };
 
+/* Does a thread open files for nginx?  AUTO: where each open() asks another program or machine. */
+enum accel_open { ACCEL_OPEN_OFF, ACCEL_OPEN_ON, ACCEL_OPEN_AUTO };
+
 struct accel_conf {
 	ngx_flag_t enable;
 	ngx_thread_pool_t *pool;
@@ -100,6 +107,7 @@ struct accel_conf {
 	ngx_msec_t deadline;
 	ngx_uint_t late; /* status of a reply; 0: nginx goes on */
 	size_t warm;
+	ngx_uint_t open; /* enum accel_open */
 	/* heard of other modules */
 	ngx_array_t *tries;                    /* struct accel_try; not inherited, as try_files */
 	ngx_array_t *indexes;                  /* ngx_http_complex_value_t */
@@ -145,6 +153,7 @@ struct accel_ctx {
 	ngx_msec_t began;
 	enum accel_kind answer;              /* ACCEL_COLD: none yet */
 	ngx_http_handler_pt content_handler; /* nginx's, in whose place stands ours */
+	ngx_open_file_cache_t *given;        /* of this request; NULL: none */
 	/* for the log; kept over internal redirects */
 	enum accel_status status;
 	ngx_msec_t waited;
@@ -198,10 +207,21 @@ struct accel_question {
 	size_t warm;
 	ngx_msec_t since;
 	enum accel_kind kind;
+	/* name.open: */
+	int fd; /* -1: none */
+	struct stat st;
+	ngx_err_t err;
 	bool hot; /* it is in memory now */
 };
 
 void accel_question_done(struct accel_question *q);
+
+/* asks.c */
+void accel_asks_init(void);
+bool accel_asks(const ngx_str_t *path);
+
+/* given.c */
+void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
 
 /* peer.c */
 void accel_peer_init(struct accel_peer *p); /* in each worker */

@@ -47,23 +47,27 @@ read_directory(int fd)
 }
 
 static enum accel_kind
-read_file(const struct accel_question *q)
+read_file(struct accel_question *q)
 {
 	int fd = open((char *)q->name.path.data, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-	bool known;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &q->st) != 0) {
+		q->err = errno;
+		if (fd >= 0)
+			close(fd);
 		return (ACCEL_ABSENT);
-	known = fstat(fd, &st) == 0;
-	if (known && S_ISDIR(st.st_mode) && q->name.list) {
+	}
+	if (S_ISDIR(q->st.st_mode) && q->name.list) {
 		read_directory(fd);
 		return (ACCEL_DIR);
 	}
-	if (known && S_ISREG(st.st_mode))
-		read_range(fd, q, st.st_size);
-	close(fd);
-	return (known && S_ISDIR(st.st_mode) ? ACCEL_DIR : ACCEL_FILE);
+	if (S_ISREG(q->st.st_mode))
+		read_range(fd, q, q->st.st_size);
+	if (q->name.open)
+		q->fd = fd;
+	else
+		close(fd);
+	return (S_ISDIR(q->st.st_mode) ? ACCEL_DIR : ACCEL_FILE);
 }
 
 static void
@@ -73,7 +77,7 @@ work(void *data, ngx_log_t *log)
 
 	(void)log;
 	q->kind = read_file(q);
-	q->hot = !q->name.list;
+	q->hot = !q->name.list && !q->name.open;
 }
 
 /* ---------------------------------------------------------------- in the event loop */

@@ -22,7 +22,7 @@ my $slow = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_m
 my $disk = $slow->dir;
 
 my $http = <<"CONF";
-	server { listen 8080; root $tree/hot; stat_accel on; stat_accel_deadline 20s;
+	server { listen 8080; root $tree/hot; stat_accel on; stat_accel_deadline 20s; stat_accel_open off;
 		location /disk/ { alias $disk/; }
 		location /try/ { alias $disk/; try_files \$uri \$uri.txt \$uri/ /file; }
 		location /list/ { alias $disk/; index none; autoindex on; }
@@ -111,6 +111,39 @@ subtest 'reload and stop beside a waiting request' => sub {
 	hot_beside('reloaded');
 	$slow->go;
 	is length reply($c)->{body}, 300_000, 'the old worker ends its request';
+};
+
+subtest 'where each open asks' => sub {
+	my $asks = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_ms => 0, read_ms => 0);
+	my $far = $asks->dir;
+	my $ng = Test::NginxModule->start(<<"CONF", root => $tree);
+	server { listen 8080; root $tree/hot; stat_accel on; stat_accel_deadline 20s;
+		location /disk/ { alias $far/; }
+		location /try/ { alias $far/; try_files \$uri \$uri/ =404; }
+		location /late/ { alias $far/; stat_accel_deadline 300ms; }
+	}
+CONF
+	is length $ng->get('/disk/1')->{body}, 300_000, 'a file';
+	for my $case (['/disk/1', 200, 300_000], ['/disk/dir/', 200, 300_000], ['/try/2', 200, 300_000]) {
+		my ($path, $status, $bytes) = @$case;
+		$asks->hang;
+		my $c = $ng->connect;
+		syswrite $c, request_head('GET', $path);
+		ok $asks->wait_hanging(1), "$path asks the file system";
+		my $began = time;
+		is $ng->get('/file')->{status}, 200, '... a hot file beside it';
+		cmp_ok time - $began, '<', 5, '... at once';
+		$asks->go;
+		is length reply($c)->{body}, $bytes, '... the file';
+	}
+	$asks->hang;
+	is $ng->get('/late/1')->{status}, 503, 'a hung mount ends at the deadline';
+	is $ng->get('/file')->{status}, 200, '... and costs no other file';
+	$asks->go;
+	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
+	is $ng->get('/disk/none')->{status}, 404, 'an absent file';
+	$ng->stop;
+	cmp_ok $asks->stop->{opens}, '<=', 6, 'nginx has opened none itself';
 };
 
 unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';

@@ -26,7 +26,7 @@ my $disk = $slow->dir;
 
 sub http ($address) {
 	return <<"CONF";
-	server { listen 8080; root $tree/hot; stat_accel $address;
+	server { listen 8080; root $tree/hot; stat_accel $address; stat_accel_open off;
 		location /disk/ { alias $disk/; }
 		location /late/ { alias $disk/; stat_accel_deadline 300ms; }
 	}

@@ -110,13 +110,15 @@ my %found;
 for my $site (@sites) {
 	my ($name, undef, @requests) = @$site;
 	my $without = Test::NginxModule->start(http($site, ''), root => $tree, without => 1);
-	my $with = Test::NginxModule->start(http($site, 'stat_accel on; stat_accel_remember 50ms;'), root => $tree);
 	my @want = replies($without, \@requests);
-	my @got = replies($with, \@requests);
-	is $got[$_], $want[$_], "$name: @{ $requests[$_] }[0, 1]" =~ s/(.{70}).*/$1.../r for 0 .. $#requests;
-	is access($with), access($without), '... and its lines in the log';
-	unlike $with->log, qr/\[(?:alert|emerg)\]/, '... no alert';
-	$found{$_}++ for map { /(\w+) \S+$/ } split /\n/, slurp("$with->{dir}/access.log");
+	for my $how ('stat_accel_remember 50ms;', 'stat_accel_open on;') {
+		my $with = Test::NginxModule->start(http($site, "stat_accel on; $how"), root => $tree);
+		my @got = replies($with, \@requests);
+		is $got[$_], $want[$_], "$how $name: @{ $requests[$_] }[0, 1]" =~ s/(.{90}).*/$1.../r for 0 .. $#requests;
+		is access($with), access($without), '... and its lines in the log';
+		unlike $with->log, qr/\[(?:alert|emerg)\]/, '... no alert';
+		$found{$_}++ for map { /(\w+) \S+$/ } split /\n/, slurp("$with->{dir}/access.log");
+	}
 }
 cmp_ok $found{$_}, '>', 5, "$found{$_} were $_" for qw(hot remembered warmed none);
 

@@ -28,7 +28,7 @@ sub module ($lines) {
 	my $module = Cwd::abs_path(Test::Util::build_dir()) . '/nginx/ngx_http_stat_accel_module.so';
 	return sub {
 		my ($socket) = $_[0] =~ /^\s*fastcgi_pass\s+(\S+);/m;
-		return "load_module $module;\n" . $_[0] =~ s{^\s*auth_request /.*\n}{\t\tstat_accel $socket; $lines\n}mr;
+		return "load_module $module;\n" . $_[0] =~ s{^\s*auth_request /.*\n}{\t\tstat_accel $socket; stat_accel_open off; $lines\n}mr;
 	};
 }
 

@@ -1,0 +1,95 @@
+/* nginx/given.c -- descriptors that a thread has opened are given to nginx, which opens nothing itself.
+ *
+ * They go into an open-file cache that this request alone sees: a copy of its location's settings
+ * names it.  So all of nginx's modules find them, with every header, and no other request does. */
+#include "nginx/stat_accel.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAMES_MAX 64
+#define FOR_EVER  86400
+
+static ngx_int_t
+see_cache(struct accel_ctx *ctx)
+{
+	ngx_http_request_t *r = ctx->r;
+	ngx_http_core_loc_conf_t *clcf, *mine;
+	void **confs;
+
+	if (ctx->given == NULL)
+		ctx->given = ngx_open_file_cache_init(r->pool, NAMES_MAX, FOR_EVER);
+	if (ctx->given == NULL)
+		return (NGX_ERROR);
+	clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+	if (clcf->open_file_cache == ctx->given)
+		return (NGX_OK);
+	confs = ngx_palloc(r->pool, ngx_http_max_module * sizeof(*confs));
+	mine = ngx_palloc(r->pool, sizeof(*mine));
+	if (confs == NULL || mine == NULL)
+		return (NGX_ERROR);
+	*mine = *clcf;
+	mine->open_file_cache = ctx->given;
+	mine->open_file_cache_valid = FOR_EVER;
+	mine->open_file_cache_min_uses = 1;
+	mine->open_file_cache_events = 0;
+	ngx_memcpy(confs, r->loc_conf, ngx_http_max_module * sizeof(*confs));
+	confs[ngx_http_core_module.ctx_index] = mine;
+	r->loc_conf = confs;
+	return (NGX_OK);
+}
+
+static ngx_cached_open_file_t *
+file_new(const struct accel_question *q)
+{
+	ngx_cached_open_file_t *f = ngx_calloc(sizeof(*f), ngx_cycle->log);
+
+	if (f == NULL)
+		return (NULL);
+	f->name = ngx_alloc(q->name.path.len + 1, ngx_cycle->log);
+	if (f->name == NULL) {
+		ngx_free(f);
+		return (NULL);
+	}
+	ngx_memcpy(f->name, q->name.path.data, q->name.path.len + 1);
+	f->node.key = ngx_crc32_long(q->name.path.data, q->name.path.len);
+	f->created = f->accessed = ngx_time();
+	f->fd = NGX_INVALID_FILE;
+	f->uses = 1;
+	f->err = q->err;
+	return (f);
+}
+
+/* As ngx_open_and_stat_file() notes it.  dup(2) does not ask the file system. */
+static void
+describe(ngx_cached_open_file_t *f, const struct accel_question *q)
+{
+	f->is_dir = S_ISDIR(q->st.st_mode);
+	f->is_file = S_ISREG(q->st.st_mode);
+	f->is_exec = (q->st.st_mode & S_IXUSR) == S_IXUSR;
+	f->uniq = q->st.st_ino;
+	f->mtime = q->st.st_mtime;
+	f->size = q->st.st_size;
+	if (f->is_dir)
+		return;
+	f->fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+	if (f->fd == NGX_INVALID_FILE)
+		f->err = ngx_errno;
+}
+
+void
+accel_give(struct accel_ctx *ctx, const struct accel_question *q)
+{
+	ngx_cached_open_file_t *f;
+
+	if (see_cache(ctx) != NGX_OK)
+		return;
+	f = file_new(q);
+	if (f == NULL)
+		return;
+	if (f->err == 0)
+		describe(f, q);
+	ngx_rbtree_insert(&ctx->given->rbtree, &f->node);
+	ctx->given->current++;
+	ngx_queue_insert_head(&ctx->given->expire_queue, &f->queue);
+}
