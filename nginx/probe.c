@@ -24,7 +24,7 @@ kind_of_error(int err)
 	}
 }
 
-/* FUSE and others do not know RWF_NOWAIT: the bytes are there if somebody has just read them. */
+/* FUSE and others do not know RWF_NOWAIT: the bytes are there if they have just been read. */
 static bool
 page_is_hot(int fd, off_t at, bool read)
 {

@@ -22,6 +22,8 @@ package Accel::Peer;
 # Accel::Peer::Proxy; `cache` makes nginx answer from its cache, see Accel::Peer::Cache; `port`; `program`, another build of this kind; `group`, the
 # directory of a cgroup for its processes; `at_end`, code that the keeper runs when all processes have ended.
 #
+# `module` are the words after stat_accel of nginx's module, which is built in `module_file`.
+#
 # `front` puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 # authorizer) and served when the file is warm; its CPU time counts. `exempt` is a path, or a list of them, that goes
 # past it; `stat_accel_args` are more words for its command line.

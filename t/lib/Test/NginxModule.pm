@@ -13,12 +13,9 @@ use v5.36;
 use parent 'Accel::Peer';
 use Cwd ();
 use File::Temp ();
-use FindBin ();
 use IO::Socket::INET ();
 use Test::Http ();
 use Test::Util qw(eventually free_port need_program put slurp);
-
-my $module = Cwd::abs_path("$FindBin::Bin/../..") . '/' . ($ENV{B} // 'build') . '/nginx/ngx_http_stat_accel_module.so';
 
 sub start ($class, $http, %arg) {
 	need_program('nginx', 'nginx-light');
@@ -38,7 +35,7 @@ sub start ($class, $http, %arg) {
 sub _write ($self) {
 	my $dir = $self->{dir};
 	my $http = $self->{text} =~ s{/srv/www}{$self->{root}}gr =~ s{/run/}{$dir/}gr =~ s{\b(808[01])\b}{$self->{ports}{$1}}gr;
-	my $load = $self->{without} ? '' : "load_module $module;";
+	my $load = $self->{without} ? '' : "load_module @{[ Test::Util::nginx_module() ]};";
 	my $temp = join ' ', map { "${_}_temp_path $dir/temp;" } qw(client_body proxy fastcgi uwsgi scgi);
 	my $log = $self->{without} ? '' : '$stat_accel_status $stat_accel_time';
 	put("$dir/nginx.conf", <<"CONF");

@@ -5,6 +5,7 @@ package Test::Util;
 #     put("$dir/pid", $$);
 #     ok eventually(sub { slurp("$dir/pid") eq '' }), 'the file becomes empty';
 use v5.36;
+use Cwd ();
 use Exporter 'import';
 use File::Basename ();
 use File::Temp ();
@@ -19,6 +20,7 @@ use constant PATIENCE => ($ENV{B} // '') =~ /[at]san/ ? 150 : 60;       # second
 use constant SOON => 10;        # an upper bound, on a slow machine, for what waits for no timeout
 
 sub build_dir { return ($ENV{B} // 'build') }
+sub nginx_module { return Cwd::abs_path(build_dir()) . '/nginx/ngx_http_stat_accel_module.so' }
 sub sanitized { return build_dir() =~ /[at]san/ }
 
 # Runs a program with this standard input: exit status, or "signal N", standard output, standard error.

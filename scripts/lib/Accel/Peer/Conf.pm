@@ -19,7 +19,9 @@ sub nginx ($s) {
 	my $upstream = $s->{cache} ? Accel::Peer::Cache::http($s) : Accel::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
+	my ($load, $accel) = $s->{module} ? ("load_module $s->{module_file};", "stat_accel $s->{module};") : ('', '');
 	return <<"CONF";
+$load
 daemon off;
 $user
 worker_processes @{[ $s->{workers} // 1 ]};
@@ -44,6 +46,7 @@ $temp
 	server {
 		listen 127.0.0.1:$s->{port} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
 		root "$s->{root}";
+		$accel
 $front
 	}
 }

@@ -9,7 +9,6 @@ package Test::Bench::HotCost;
 # each thousand requests. A first answer is compared with the file. The second table shows that a recipe still asks in time: latencies of
 # 50 clients of that file, alone and beside 20 clients of cold files of 100 kB on a slow disk. The hot file asks, too.
 use v5.36;
-use Cwd ();
 use HTTP::Tiny;
 use Accel::Figures qw(medians spread);
 use Test::Bench::Beside qw(alone beside figures);
@@ -25,7 +24,7 @@ my $more_us = 12;               # the aim: at most so much more than alone
 
 # The module in place of the lines that ask.
 sub module ($lines) {
-	my $module = Cwd::abs_path(Test::Util::build_dir()) . '/nginx/ngx_http_stat_accel_module.so';
+	my $module = Test::Util::nginx_module();
 	return sub {
 		my ($socket) = $_[0] =~ /^\s*fastcgi_pass\s+(\S+);/m;
 		return "load_module $module;\n" . $_[0] =~ s{^\s*auth_request /.*\n}{\t\tstat_accel $socket; stat_accel_open off; $lines\n}mr;

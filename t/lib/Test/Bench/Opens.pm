@@ -10,6 +10,7 @@ use v5.36;
 use Test::Bench::Beside qw(beside rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
+use Test::Util ();
 
 my ($clients, $rate, $threads, $enough_ms) = (16, 200, 32, 1);
 my %disk = (lookup_ms => 8, read_ms => 8, open_ms => 100, jitter => 20, spindles => 64);
@@ -24,6 +25,7 @@ my @kinds = (
 	{ kind => 'nginx', name => 'nginx+accel, open_file_cache', front => 1 },
 	{ kind => 'nginx', name => 'nginx+accel, aio threads', front => 1, aio => 1 },
 	{ kind => 'nginx', name => 'nginx+accel, no-open', file_cache => 0, front => 1, no_open => 1, helps => 1 },
+	{ kind => 'nginx', name => 'nginx, module', file_cache => 0, module => 'on', module_file => Test::Util::nginx_module(), helps => 1 },
 	{ kind => 'nginx', name => 'nginx, proxy to accel-server', file_cache => 0, behind => 1, helps => 1 },
 	{ kind => 'lighttpd', name => 'lighttpd', stat_cache => 'disable' },
 	{ kind => 'lighttpd', name => 'lighttpd+accel', stat_cache => 'disable', front => 1 },
