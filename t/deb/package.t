@@ -20,8 +20,8 @@ plan skip_all => $why if $why;
 
 my $next = Test::Deb::version() . '+next';
 my @debs = Test::Deb::build();
-is_deeply [sort map { m{([^/_]+)_[^/]+\.deb\z} } @debs], [sort map({ ($_, "$_-dbgsym") } qw(fcgi-stat-accel stat-accel-server stat-accel-tools)), 'stat-accel-doc'],
-	'make deb: four packages, and debugging symbols';
+is_deeply [sort map { m{([^/_]+)_[^/]+\.deb\z} } @debs], [sort map({ ($_, "$_-dbgsym") } qw(fcgi-stat-accel libnginx-mod-http-stat-accel stat-accel-server stat-accel-tools)), 'stat-accel-doc'],
+	'make deb: five packages, and debugging symbols';
 my @next = Test::Deb::build_next($next);
 
 my $tree = temp_tree();
@@ -79,6 +79,29 @@ subtest 'fcgi-stat-accel answers' => sub {
 END
 };
 	cmp_ok $sd->show('fcgi-stat-accel.service', 'ActiveState'), 'eq', 'active', 'the first question starts it' or diag $text, $sd->messages;
+};
+
+subtest 'the module of nginx' => sub {
+	my ($package, $enabled, $conf) = ('libnginx-mod-http-stat-accel', '/etc/nginx/modules-enabled/50-mod-http-stat-accel.conf', '/etc/nginx/conf.d/module.conf');
+	works('beside nginx-light', 'sh', '-c', "dpkg -i /root/debs/${package}_*.deb");
+	ok -l "$tree$enabled", 'nginx loads it';
+	works('... and accepts its own configuration', 'nginx', '-t');
+	$sd->put($conf, <<'END');
+log_format waits '$request_uri $status $stat_accel_status';
+stat_accel unix:/run/stat-accel.sock;
+server { listen 127.0.0.1:8082; root /var/www/html; access_log /var/log/nginx/waits waits; }
+END
+	works('... and the line of the README', 'nginx', '-t');
+	works('nginx starts', 'systemctl', 'start', 'nginx');
+	is scalar qx{@{[join ' ', inside_of('curl', '-s', '-m', 5, 'http://127.0.0.1:8082/hello.txt')]}}, "hello\n", 'a file';
+	like slurp("$tree/var/log/nginx/waits"), qr{^/hello\.txt 200 (?:hot|warmed)$}m, '... was looked at';
+	works('without the line', 'rm', $conf);
+	works('remove', 'dpkg', '--remove', $package);
+	works('nginx accepts its configuration without the module', 'nginx', '-t');
+	works('... and restarts', 'systemctl', 'restart', 'nginx');
+	works('nginx stops', 'systemctl', 'stop', 'nginx');
+	works('purge', 'dpkg', '--purge', $package);
+	is_deeply [grep { -e || -l } glob "$tree$enabled* $tree/usr/share/nginx/modules-available/*stat-accel* $tree/usr/lib/nginx/modules/*stat_accel*"], [], '... leaves nothing';
 };
 
 my $nginx_pid;
@@ -167,7 +190,7 @@ subtest 'rollback' => sub {
 
 subtest 'purge leaves nothing' => sub {
 	$sd->command('rm', '-rf', '/var/www/html/pool', '/var/www/html/hello.txt', '/root/urls');
-	my @names = qw(stat-accel-server fcgi-stat-accel stat-accel-tools stat-accel-doc);
+	my @names = qw(stat-accel-server fcgi-stat-accel libnginx-mod-http-stat-accel stat-accel-tools stat-accel-doc);
 	works('remove', 'dpkg', '--remove', @names);
 	isnt $sd->show('accel-server.service', 'ActiveState'), 'active', 'the server is stopped';
 	ok -s "$tree" . CONF, 'the configuration stays';

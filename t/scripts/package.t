@@ -43,7 +43,7 @@ subtest 'make dist' => sub {
 
 subtest 'Build-Depends are what scripts/install-deps installs for building' => sub {
 	my ($list) = slurp("$top/scripts/install-deps") =~ /^NEEDS='\n(.*?)^'/ms;
-	my %needs = map { $_ => 1 } $list =~ /^([^:\n]+):/mg, 'libfuse3-dev', 'debhelper-compat', 'dh-apparmor';
+	my %needs = map { $_ => 1 } $list =~ /^([^:\n]+):/mg, 'libfuse3-dev', 'debhelper-compat', 'dh-apparmor', 'nginx-dev';
 	# Build-essential.
 	delete @needs{qw(gcc libc6-dev)};
 	my ($field) = slurp("$top/debian/control") =~ /^Build-Depends: (.*?)^\S/ms;

@@ -86,6 +86,8 @@ sub depends (@debs) {
 		$names{ s/\s*[(|:].*//sr } = 1 for split /\s*,\s*/, run('dpkg-deb', '-f', $deb, 'Depends') =~ s/\s+\z//r;
 	}
 	delete @names{qw(stat-accel-server stat-accel-tools fcgi-stat-accel stat-accel-doc)};
+	# An nginx of the version that the module is for.
+	$names{'nginx-light'} = 1 if delete @names{ grep { /^nginx-abi-/ } keys %names };
 	return sort keys %names;
 }
 
@@ -115,7 +117,7 @@ sub copy_debs ($dir, @debs) {
 # ---------------------------------------------------------------- what is there
 
 # Paths that the system itself writes while it runs.
-my $moving = qr{^/(?:dev|proc|run|sys|tmp|root/debs)(?:/|\z)|^/var/(?:log/(?:journal|dpkg\.log|alternatives\.log|apt|wtmp|btmp|lastlog)|lib/(?:apt|dpkg|systemd/(?:catalog|linger|random-seed|timers|timesync))|cache/(?:apt|debconf|ldconfig|man)|tmp)(?:/|\z)|^/etc/(?:machine-id|\.updated|ld\.so\.cache|\.pwd\.lock|resolv\.conf|mtab|apparmor\.d(?:/local)?\z)|^/var/\.updated|__pycache__};
+my $moving = qr{^/(?:dev|proc|run|sys|tmp|root/debs)(?:/|\z)|^/var/(?:log/(?:journal|nginx|dpkg\.log|alternatives\.log|apt|wtmp|btmp|lastlog)|lib/(?:apt|dpkg|nginx|systemd/(?:catalog|linger|random-seed|timers|timesync))|cache/(?:apt|debconf|ldconfig|man)|tmp)(?:/|\z)|^/etc/(?:machine-id|\.updated|ld\.so\.cache|\.pwd\.lock|resolv\.conf|mtab|apparmor\.d(?:/local)?\z)|^/var/\.updated|__pycache__};
 
 sub files ($dir) {
 	my %is;
