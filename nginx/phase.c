@@ -50,6 +50,7 @@ ctx_get(ngx_http_request_t *r)
 		ctx->r = r;
 		c->handler = forget;
 	}
+	forget(ctx); /* post_action redirects a request that waits */
 	ctx->phase = ACCEL_BEFORE;
 	ctx->answer = ACCEL_COLD;
 	ngx_http_set_ctx(r, ctx, ngx_http_stat_accel_module);

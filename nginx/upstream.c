@@ -83,7 +83,8 @@ has_a_body(const ngx_http_request_t *r)
 	return (r->headers_in.content_length_n > 0 || r->headers_in.chunked);
 }
 
-/* Called again when the file is known: nginx's handler has run then, and the upstream begins. */
+/* nginx's handler has run: the request is counted for the upstream.  While it waits, this count is
+ * the content phase's. */
 static ngx_int_t
 begin(ngx_http_request_t *r)
 {
@@ -92,7 +93,7 @@ begin(ngx_http_request_t *r)
 	enum accel_kind kind = accel_look(ctx, conf);
 
 	if (kind == ACCEL_COLD)
-		return (accel_held(r));
+		return (NGX_DONE);
 	r->content_handler = ctx->content_handler;
 	if (kind == ACCEL_LATE && conf->late != 0) {
 		r->main->count--; /* the upstream's */
@@ -100,6 +101,14 @@ begin(ngx_http_request_t *r)
 	}
 	ngx_http_upstream_init(r);
 	return (NGX_DONE);
+}
+
+/* The file is known. */
+static ngx_int_t
+begin_again(ngx_http_request_t *r)
+{
+	r->main->count++;
+	return (begin(r));
 }
 
 ngx_int_t
@@ -122,7 +131,7 @@ accel_upstream_handler(ngx_http_request_t *r)
 		ngx_http_upstream_init(r);
 		return (NGX_DONE);
 	}
-	r->content_handler = begin;
+	r->content_handler = begin_again;
 	return (begin(r));
 }
 

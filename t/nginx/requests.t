@@ -1,0 +1,51 @@
+# Requests that nginx makes of requests, and those whose client leaves: each keeps its own state.
+use v5.36;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use Test::Http qw(request_head);
+use Test::NginxModule;
+use Test::Util qw(eventually put slurp);
+use Accel::Slowfs;
+use File::Temp ();
+
+my ($usable, $why) = Accel::Slowfs->usable;
+plan skip_all => $why unless $usable;
+
+my $tree = File::Temp->newdir('nginx-requests-XXXXXX', TMPDIR => 1);
+chmod 0755, "$tree";
+mkdir "$tree/$_" for qw(disk hot cache);
+chmod 0777, "$tree/cache";
+put("$tree/disk/$_", 'x' x 3000) for qw(2 file);
+put("$tree/hot/file", 'hot' x 1000);
+my $slow = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_ms => 0, read_ms => 0, no_open => 1);
+my $disk = $slow->dir;
+symlink $disk, "$tree/cache/$_" for 0 .. 9, 'a' .. 'f';        # cached files are on the disk, which cannot be written to
+
+sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
+sub body ($c) { return Test::Http::parse(do { local $/; <$c> } // '')->{body} }
+sub reset_ ($c) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }
+sub well ($ng) { unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert' }
+
+sub server ($lines) { return "server { listen 8080; root $tree/hot; stat_accel on; $lines location /disk/ { alias $disk/; } } server { listen 8081; access_log off; root $tree/hot; }" }
+
+for my $what (['a file' => "alias $disk/;"], ['proxy_cache' => 'proxy_pass http://127.0.0.1:8081/; proxy_cache c;']) {
+	my ($name, $lines) = @$what;
+	subtest "$name: post_action of a client that has left" => sub {
+		my $ng = Test::NginxModule->start("proxy_cache_path $tree/cache levels=1 keys_zone=c:1m use_temp_path=off;" . server("location /left/ { $lines post_action /disk/2; }"), root => $tree);
+		$slow->forget;
+		$slow->hang;
+		my $c = begin($ng, '/left/file');
+		ok $slow->wait_hanging(1), 'it waits';
+		my $other = begin($ng, '/left/file');
+		reset_($c);
+		ok $slow->wait_hanging(2), 'its action waits for another file';
+		$slow->go;
+		ok length body($other), 'who waits for the same is answered';
+		ok eventually(sub { 2 == (() = slurp("$ng->{dir}/access.log") =~ m{^GET /left/file}mg) }), 'both are logged';
+		well($ng);
+	};
+}
+
+$slow->stop;
+done_testing;
