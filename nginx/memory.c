@@ -10,8 +10,8 @@
 
 struct place {
 	uint64_t key;
-	uint32_t until; /* ngx_current_msec, cut to 32 bits */
-	uint32_t kind;
+	uint64_t until : 56; /* ngx_current_msec */
+	uint64_t kind : 8;
 };
 
 static struct place *places;
@@ -21,7 +21,7 @@ static uint64_t secret[2];
 ngx_int_t
 accel_memory_init(ngx_cycle_t *cycle, ngx_uint_t names)
 {
-	sets = (names + WAYS - 1) / WAYS;
+	sets = ngx_max(names + WAYS - 1, WAYS) / WAYS;
 	places = ngx_pcalloc(cycle->pool, sets * WAYS * sizeof(*places));
 	if (places == NULL || getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return (NGX_ERROR);
@@ -89,11 +89,10 @@ set_of(uint64_t key)
 	return (places + key % sets * WAYS);
 }
 
-/* Also right when the 32 bits begin again at 0: times are less than a day apart. */
-static int32_t
+static int64_t
 left_of(const struct place *p)
 {
-	return ((int32_t)(p->until - (uint32_t)ngx_current_msec));
+	return ((int64_t)p->until - (int64_t)ngx_current_msec);
 }
 
 enum accel_kind
@@ -115,5 +114,5 @@ accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms)
 	for (unsigned i = 0; i < WAYS && to->key != key; i++)
 		if (set[i].key == key || left_of(&set[i]) < left_of(to))
 			to = &set[i];
-	*to = (struct place){ key, (uint32_t)(ngx_current_msec + ms), (uint32_t)kind };
+	*to = (struct place){ key, ngx_current_msec + ms, kind };
 }

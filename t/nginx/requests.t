@@ -14,7 +14,7 @@ plan skip_all => $why unless $usable;
 
 my $tree = File::Temp->newdir('nginx-requests-XXXXXX', TMPDIR => 1);
 chmod 0755, "$tree";
-mkdir "$tree/$_" for qw(disk hot cache);
+mkdir "$tree/$_" for qw(disk disk/dir hot cache);
 chmod 0777, "$tree/cache";
 put("$tree/disk/$_", 'x' x 3000) for qw(2 file);
 put("$tree/hot/file", 'hot' x 1000);
@@ -46,6 +46,18 @@ for my $what (['a file' => "alias $disk/;"], ['proxy_cache' => 'proxy_pass http:
 		well($ng);
 	};
 }
+
+subtest 'a memory of no names' => sub {
+	my $ng = Test::NginxModule->start('stat_accel_names 0; ' . server(''), root => $tree);
+	is length body(begin($ng, '/file')), 3000, 'files are served';
+	well($ng);
+};
+
+subtest 'a long memory' => sub {
+	my $ng = Test::NginxModule->start(server('stat_accel_remember 30d;'), root => $tree);
+	is length body(begin($ng, '/file')), 3000, 'a file' for 1 .. 2;
+	is $ng->last->{status}, 'remembered', '... is remembered';
+};
 
 $slow->stop;
 done_testing;
