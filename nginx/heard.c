@@ -26,7 +26,8 @@ compile(ngx_conf_t *cf, ngx_str_t *text, ngx_http_complex_value_t *to)
 	return (ngx_http_compile_complex_value(&ccv));
 }
 
-/* try_files NAME... OTHERWISE; the last is not looked for. */
+/* try_files NAME... OTHERWISE; the last is not looked for.  Its module has put a NUL in the place of
+ * the slash after a directory. */
 static ngx_int_t
 hear_try_files(ngx_conf_t *cf, struct accel_conf *conf, ngx_uint_t n)
 {
@@ -40,7 +41,7 @@ hear_try_files(ngx_conf_t *cf, struct accel_conf *conf, ngx_uint_t n)
 	for (ngx_uint_t i = 1; i + 1 < cf->args->nelts; i++) {
 		t = ngx_array_push(conf->tries);
 		word = words[i];
-		t->dir = word.len > 0 && word.data[word.len - 1] == '/';
+		t->dir = word.len > 0 && word.data[word.len - 1] == '\0';
 		word.len -= t->dir;
 		if (compile(cf, &word, &t->value) != NGX_OK)
 			return (NGX_ERROR);

@@ -59,5 +59,16 @@ subtest 'a long memory' => sub {
 	is $ng->last->{status}, 'remembered', '... is remembered';
 };
 
+subtest 'try_files ends at a directory' => sub {
+	my $ng = Test::NginxModule->start(server("location /try/ { alias $disk/; stat_accel_deadline 3s; try_files \$uri/ \$uri.2 =404; }"), root => $tree);
+	$slow->forget;
+	my $c = begin($ng, '/disk/dir');
+	body($c);
+	$slow->hang('*.2');
+	is Test::Http::parse(do { local $/; readline begin($ng, '/try/dir') } // '')->{status}, 301, 'nothing else is looked for';
+	is $slow->hanging, 0, '... nor asked';
+	$slow->go;
+};
+
 $slow->stop;
 done_testing;
