@@ -512,7 +512,7 @@ ask_values(struct accel_peer *p)
 	l = ngx_queue_empty(&p->busy) ? link_new(p)
 				      : ngx_queue_data(ngx_queue_head(&p->busy), struct link, at);
 	if (l != NULL && (!put_get_values(l) || !send_out(l)))
-		link_free(l);
+		lost(l);
 }
 
 static void

@@ -1,0 +1,94 @@
+# An accelerator that answers late, in pieces, or not what was asked.  The test is the accelerator.
+use v5.36;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use Test::Http qw(request_head);
+use Test::NginxModule;
+use Test::Util qw(eventually put slurp);
+use Accel::Slowfs;
+use File::Temp ();
+use IO::Select;
+use IO::Socket::UNIX ();
+use Time::HiRes qw(time);
+
+my ($usable, $why) = Accel::Slowfs->usable;
+plan skip_all => $why unless $usable;
+
+my $tree = File::Temp->newdir('nginx-peer-XXXXXX', TMPDIR => 1);
+chmod 0755, "$tree";
+mkdir "$tree/disk";
+put("$tree/disk/$_", 'x' x 3000) for qw(a b c);
+my $slow = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_ms => 0, read_ms => 0, no_open => 1);
+my $disk = $slow->dir;
+my $listen;
+
+use constant { FCGI_END => 3, FCGI_STDOUT => 6, FCGI_RESULT => 10 };
+local $SIG{PIPE} = 'IGNORE';
+sub record ($type, $id, $content = '', $pad = 0) { return pack('C2n2Cx', 1, $type, $id, length $content, $pad) . $content . 'p' x $pad }
+sub answer ($status = '200 OK') { return record(FCGI_STDOUT, 1, "Status: $status\r\n\r\n", 3), record(FCGI_STDOUT, 1), record(FCGI_END, 1, "\0" x 8) }
+
+sub nginx () {
+	$slow->forget;
+	unlink "$tree/socket";
+	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
+	chmod 0777, "$tree/socket";
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } }",
+		root => $tree);
+}
+sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
+sub status ($c, $seconds = 8) {
+	my ($raw, $until) = ('', time + $seconds);
+	while (IO::Select->new($c)->can_read($until - time)) { sysread $c, $raw, 65536, length $raw or last }
+	return $raw =~ m{^HTTP/1.1 (\d+)} ? $1 : "nothing in $seconds s";
+}
+# Bytes of the link, until they match.
+sub bytes ($link, $match) {
+	my ($in, $until) = ('', time + 8);
+	while ($in !~ $match) {
+		IO::Select->new($link)->can_read($until - time) or return "only: $in";
+		sysread $link, $in, 65536, length $in or return "ended: $in";
+	}
+	return $in;
+}
+sub accepted () { return IO::Select->new($listen)->can_read(8) ? $listen->accept : die "nginx does not connect\n" }
+sub asked ($name) { my $link = accepted(); like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/$name/, "asked for $name"; return $link }
+sub warm ($name) { slurp("$disk/$name") }
+sub quiet ($ng) { unlike $ng->log, qr/\[(?:alert|emerg|error)\]/, 'no error is logged' }
+
+subtest 'one that reads no more' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	shutdown $link, 0;
+	is status($c), 200, 'the file is served without it';
+	like $ng->log, qr/\[error\] .*stat_accel/, '... and it is said';
+};
+
+subtest 'an answer in pieces of any size' => sub {
+	my $ng = nginx();
+	my $link;
+	for my $size (1, 7, 8, 9, 30, 1000) {
+		$slow->forget;
+		my $c = begin($ng, '/a');
+		$link ? bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s) : ($link = asked('a'));
+		warm('a');
+		for (unpack "(a$size)*", join '', answer()) { syswrite $link, $_; select undef, undef, undef, 0.005 }
+		is status($c), 200, "$size: the file is served";
+		is $ng->last->{status}, 'warmed', '... warmed';
+	}
+	quiet($ng);
+};
+
+subtest 'two answers' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	warm('a');
+	syswrite $link, join '', answer(), answer();
+	is status($c), 200, 'the file is served';
+	like $ng->log, qr/bytes that are not an answer in FastCGI/, '... and the accelerator not asked any more';
+};
+
+$slow->stop;
+done_testing;
