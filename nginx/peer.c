@@ -24,6 +24,7 @@ struct link {
 	ngx_connection_t *c;
 	struct accel_question *q; /* NULL: none */
 	bool used;                /* it has answered before */
+	bool ended;               /* the answer to q has been read */
 	/* bytes to send */
 	u_char *out;
 	size_t out_len, out_sent;
@@ -355,6 +356,7 @@ answered(struct link *l)
 	bool late = l->head_len >= 11 && ngx_strncmp(l->head, "Status: 503", 11) == 0;
 
 	l->q = NULL;
+	l->ended = false;
 	l->used = true;
 	l->c->idle = 1;
 	ngx_queue_remove(&l->at);
@@ -390,11 +392,12 @@ record_is_expected(const struct link *l)
 		return (false);
 	if (type == FCGI_GET_VALUES_RESULT)
 		return (id == 0);
-	return (l->q != NULL && id == 1 &&
+	return (l->q != NULL && !l->ended && id == 1 &&
 		(type == FCGI_STDOUT || type == FCGI_STDERR || type == FCGI_END));
 }
 
-/* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI. */
+/* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI.  After an answer
+ * may come what GET_VALUES asked for. */
 static ngx_int_t
 feed(struct link *l, const u_char *p, size_t n)
 {
@@ -429,14 +432,15 @@ feed(struct link *l, const u_char *p, size_t n)
 			ngx_queue_remove(&l->at);
 			ngx_queue_insert_head(&l->peer->idle, &l->at);
 		}
-		if (l->record[1] != FCGI_END)
-			continue;
-		if (n > 0)
-			return (NGX_ERROR); /* an answer without a question */
-		answered(l);
-		return (NGX_DONE);
+		if (l->record[1] == FCGI_END)
+			l->ended = true;
 	}
-	return (NGX_OK);
+	if (!l->ended)
+		return (NGX_OK);
+	if (l->out != NULL)
+		return (NGX_ERROR); /* it was not asked to the end */
+	answered(l);
+	return (NGX_DONE);
 }
 
 /* A kept connection that ends before the first byte of an answer: the accelerator was replaced, and

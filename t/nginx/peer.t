@@ -152,5 +152,22 @@ subtest 'a socket that is full' => sub {
 	like $ng->log, qr/cannot be connected to/, 'the log says why';
 };
 
+subtest 'an answer and the values that were asked for, at once' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, 'after a second nginx asks whether it is alive';
+	warm('a');
+	syswrite $link, join '', answer(), record(FCGI_RESULT, 0);
+	is status($c), 200, 'the file is served';
+	$slow->forget;
+	$c = begin($ng, '/b');
+	like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/b/, 'the connection is kept';
+	warm('b');
+	syswrite $link, join '', answer();
+	is status($c), 200, '... and answers';
+	quiet($ng);
+};
+
 $slow->stop;
 done_testing;
