@@ -8,11 +8,12 @@
  * once.  What it answers is not believed: the name is looked at again, as before the question. */
 #include "nginx/stat_accel.h"
 
-#define LINKS_MAX 256u
-#define SILENT_MS 1000u
-#define AGAIN_MS  1000u
-#define IN_SIZE   4096u
-#define HEAD_MAX  512u /* of an answer; more is skipped */
+#define LINKS_MAX  256u
+#define SILENT_MS  1000u
+#define AGAIN_MS   1000u
+#define IN_SIZE    4096u
+#define HEAD_MAX   512u   /* of an answer; more is skipped */
+#define PATH_LIMIT 60000u /* what a record has room for, beside the other parameters */
 
 enum { FCGI_BEGIN = 1, FCGI_END = 3, FCGI_PARAMS, FCGI_STDIN, FCGI_STDOUT, FCGI_STDERR };
 enum { FCGI_GET_VALUES = 9, FCGI_GET_VALUES_RESULT = 10, FCGI_HEAD = 8 };
@@ -95,7 +96,7 @@ range_header(const struct accel_range *range, u_char *to)
 	return ((ngx_str_t){ (size_t)(p - to), to });
 }
 
-/* False: no memory, or the name is too long for a record. */
+/* False: no memory. */
 static bool
 put_request(struct link *l, const struct accel_question *q)
 {
@@ -105,8 +106,6 @@ put_request(struct link *l, const struct accel_question *q)
 	bool nothing = r->to == 0;
 	ngx_str_t value;
 
-	if (q->name.path.len + q->client.len > 60000)
-		return (false);
 	l->out = ngx_alloc(q->name.path.len + q->client.len + 512, l->c->log);
 	if (l->out == NULL)
 		return (false);
@@ -314,7 +313,7 @@ accel_peer_ask(struct accel_peer *p, struct accel_question *q)
 {
 	struct link *l;
 
-	if (p->down)
+	if (p->down || q->name.path.len > PATH_LIMIT)
 		return (NGX_ERROR);
 	while ((l = idle_link(p)) != NULL)
 		if (ask_on(l, q) == NGX_OK)

@@ -169,5 +169,17 @@ subtest 'an answer and the values that were asked for, at once' => sub {
 	quiet($ng);
 };
 
+subtest 'a name that is too long for a question' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	select undef, undef, undef, 0.1;        # from now on, nothing is looked up without asking
+	is $ng->get('/' . 'n' x 70_000)->{status}, 404, 'is not there';
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c), 200, 'the accelerator is asked as before';
+	unlike $ng->log, qr/\[error\] .*stat_accel/, '... and not said to be down';
+};
+
 $slow->stop;
 done_testing;
