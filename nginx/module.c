@@ -203,22 +203,37 @@ postconfiguration(ngx_conf_t *cf)
 	return (accel_phase_init(cf));
 }
 
+static void
+each_peer(const struct accel_main_conf *mcf, void (*what)(struct accel_peer *))
+{
+	struct accel_peer **peers = mcf->peers != NULL ? mcf->peers->elts : NULL;
+
+	for (ngx_uint_t i = 0; peers != NULL && i < mcf->peers->nelts; i++)
+		what(peers[i]);
+}
+
 static ngx_int_t
 init_process(ngx_cycle_t *cycle)
 {
 	const struct accel_main_conf *mcf =
 	    ngx_http_cycle_get_module_main_conf(cycle, ngx_http_stat_accel_module);
 
-	struct accel_peer **peers;
-
 	if (mcf == NULL)
 		return (NGX_OK);
 	accel_ask_init();
 	accel_asks_init();
-	peers = mcf->peers != NULL ? mcf->peers->elts : NULL;
-	for (ngx_uint_t i = 0; peers != NULL && i < mcf->peers->nelts; i++)
-		accel_peer_init(peers[i]);
+	each_peer(mcf, accel_peer_init);
 	return (accel_memory_init(cycle, mcf->memory_names));
+}
+
+static void
+exit_process(ngx_cycle_t *cycle)
+{
+	const struct accel_main_conf *mcf =
+	    ngx_http_cycle_get_module_main_conf(cycle, ngx_http_stat_accel_module);
+
+	if (mcf != NULL)
+		each_peer(mcf, accel_peer_end);
 }
 
 static ngx_http_module_t context = {
@@ -236,5 +251,6 @@ ngx_module_t ngx_http_stat_accel_module = {
 	.commands = commands,
 	.type = NGX_HTTP_MODULE,
 	.init_process = init_process,
+	.exit_process = exit_process,
 	NGX_MODULE_V1_PADDING,
 };

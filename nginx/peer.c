@@ -551,3 +551,13 @@ accel_peer_init(struct accel_peer *p)
 	p->watch.log = ngx_cycle->log;
 	p->watch.cancelable = 1;
 }
+
+/* What is asked then is of no use any more. */
+void
+accel_peer_end(struct accel_peer *p)
+{
+	while (!ngx_queue_empty(&p->idle))
+		link_free(ngx_queue_data(ngx_queue_head(&p->idle), struct link, at));
+	while (!ngx_queue_empty(&p->busy))
+		link_free(ngx_queue_data(ngx_queue_head(&p->busy), struct link, at));
+}

@@ -225,6 +225,7 @@ void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
 
 /* peer.c */
 void accel_peer_init(struct accel_peer *p); /* in each worker */
+void accel_peer_end(struct accel_peer *p);
 ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
 
 /* threads.c */

@@ -90,5 +90,45 @@ subtest 'two answers' => sub {
 	like $ng->log, qr/bytes that are not an answer in FastCGI/, '... and the accelerator not asked any more';
 };
 
+subtest 'an answer and the values that were asked for, at once' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, 'after a second nginx asks whether it is alive';
+	warm('a');
+	syswrite $link, join '', answer(), record(FCGI_RESULT, 0);
+	is status($c), 200, 'the file is served';
+	$slow->forget;
+	$c = begin($ng, '/b');
+	like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/b/, 'the connection is kept';
+	warm('b');
+	syswrite $link, join '', answer();
+	is status($c), 200, '... and answers';
+	quiet($ng);
+};
+
+subtest 'a name that is too long for a question' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	select undef, undef, undef, 0.1;        # from now on, nothing is looked up without asking
+	is $ng->get('/' . 'n' x 70_000)->{status}, 404, 'is not there';
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c), 200, 'the accelerator is asked as before';
+	unlike $ng->log, qr/\[error\] .*stat_accel/, '... and not said to be down';
+};
+
+subtest 'a worker ends while it is asked' => sub {
+	my $ng = nginx();
+	my $link;
+	my $c = begin($ng, '/late/a');
+	$link = asked('a');
+	is status($c), 503, 'who asked has left';
+	kill 'HUP', $ng->{pid};
+	ok eventually(sub { $ng->log =~ /worker process \d+ exited/ }), 'the worker ends';
+	unlike $ng->log, qr/\[alert\]/, 'no alert';
+};
+
 $slow->stop;
 done_testing;
