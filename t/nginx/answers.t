@@ -33,7 +33,7 @@ sub nginx () {
 	unlink "$tree/socket";
 	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
 	chmod 0777, "$tree/socket";
-	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } }",
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } }",
 		root => $tree);
 }
 sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
