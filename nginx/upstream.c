@@ -80,6 +80,11 @@ cached_name(ngx_http_request_t *r, ngx_str_t *name)
 static bool
 has_a_body(const ngx_http_request_t *r)
 {
+#if (NGX_HTTP_V2 || NGX_COMPAT)
+	/* the end of the stream may come later */
+	if (r->stream != NULL && r->headers_in.content_length_n == 0)
+		return (true);
+#endif
 	return (r->headers_in.content_length_n > 0 || r->headers_in.chunked);
 }
 

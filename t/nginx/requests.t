@@ -8,6 +8,8 @@ use Test::NginxModule;
 use Test::Util qw(eventually put slurp);
 use Accel::Slowfs;
 use File::Temp ();
+use IO::Select;
+use IO::Socket::INET;
 
 my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
@@ -68,6 +70,26 @@ subtest 'try_files ends at a directory' => sub {
 	is Test::Http::parse(do { local $/; readline begin($ng, '/try/dir') } // '')->{status}, 301, 'nothing else is looked for';
 	is $slow->hanging, 0, '... nor asked';
 	$slow->go;
+};
+
+# HTTP/2 without a library: one stream, its head in literals.
+sub frame ($type, $flags, $id, $content = '') { return substr(pack('N', length $content), 1) . pack('CCN', $type, $flags, $id) . $content }
+
+subtest 'HTTP/2: a body of no bytes whose end comes later' => sub {
+	my $backend = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') // die "listen: $!";
+	my $ng = Test::NginxModule->start("proxy_cache_path /run/cache keys_zone=c:1m; server { listen 8080 http2; stat_accel on; location / { proxy_pass http://127.0.0.1:${\$backend->sockport}; proxy_cache c; } }", root => $tree);
+	my $c = $ng->connect;
+	syswrite $c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . frame(4, 0, 0) . frame(1, 4, 1, "\x82\x86\x84\x01\x01x\x0f\x0d\x010");
+	my $asked = IO::Select->new($backend);
+	ok !$asked->can_read(0.3), 'the request is not passed on before';
+	syswrite $c, frame(0, 1, 1);
+	ok $asked->can_read(5), '... but then';
+	my $first = $backend->accept;
+	ok !$asked->can_read(0.3), '... once';
+	syswrite $first, "HTTP/1.0 200 OK\r\n\r\nx";
+	close $first;
+	ok eventually(sub { slurp("$ng->{dir}/access.log") =~ /HTTP\/2.0\|200/ }), 'it is answered';
+	well($ng);
 };
 
 $slow->stop;
