@@ -77,6 +77,10 @@ watch(ngx_http_request_t *r)
 	if (r->stream != NULL && !c->error)
 		return;
 #endif
+#if (NGX_QUIC || (NGX_COMPAT && nginx_version >= 1025000))
+	if (c->quic != NULL && !c->read->error)
+		return;
+#endif
 	if (!c->error && (recv(c->fd, &byte, 1, MSG_PEEK) >= 0 || ngx_socket_errno == NGX_EAGAIN))
 		return;
 	c->error = 1;
