@@ -263,6 +263,7 @@ link_new(struct accel_peer *p)
 	l->c->data = l;
 	l->c->log = ngx_cycle->log;
 	l->c->read->log = l->c->write->log = l->c->log;
+	l->c->log_error = NGX_ERROR_INFO;
 	l->c->read->handler = read_event;
 	l->c->write->handler = write_event;
 	p->links++;

@@ -5,7 +5,7 @@ use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Http qw(request_head);
 use Test::NginxModule;
-use Test::Util qw(eventually put slurp);
+use Test::Util qw(eventually free_port put slurp);
 use Accel::Slowfs;
 use File::Temp ();
 use IO::Select;
@@ -128,6 +128,15 @@ subtest 'a worker ends while it is asked' => sub {
 	kill 'HUP', $ng->{pid};
 	ok eventually(sub { $ng->log =~ /worker process \d+ exited/ }), 'the worker ends';
 	unlike $ng->log, qr/\[alert\]/, 'no alert';
+};
+
+subtest 'one that is not there' => sub {
+	$slow->forget;
+	my $port = free_port();
+	my $ng = Test::NginxModule->start("server { listen 8080; root $disk; stat_accel 127.0.0.1:$port; stat_accel_open off; }", root => $tree);
+	is status(begin($ng, '/a')), 200, 'the file is served';
+	select undef, undef, undef, 2.5;        # it is tried twice
+	is scalar(() = $ng->log =~ /\[error\]/g), 1, 'it is said once';
 };
 
 $slow->stop;
