@@ -64,6 +64,7 @@ question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t ke
 	q->warm = warm;
 	q->fd = -1;
 	q->since = ngx_current_msec;
+	q->mount = accel_mount_id(&name->path);
 	q->name = *name;
 	q->name.path.data = (u_char *)(q + 1);
 	ngx_memcpy(q->name.path.data, name->path.data, name->path.len);
@@ -141,12 +142,20 @@ accel_question_done(struct accel_question *q)
 }
 
 bool
-accel_ask_is_slow(void)
+accel_ask_is_slow(const ngx_str_t *path)
 {
-	const struct accel_question *oldest;
+	const struct accel_question *q;
+	ngx_queue_t *i = ngx_queue_head(&by_age);
+	uint32_t mount = 0;
 
-	if (out == 0)
-		return (false);
-	oldest = ngx_queue_data(ngx_queue_head(&by_age), struct accel_question, age);
-	return (ngx_current_msec - oldest->since > SLOW_MS);
+	for (; i != ngx_queue_sentinel(&by_age); i = ngx_queue_next(i)) {
+		q = ngx_queue_data(i, struct accel_question, age);
+		if (ngx_current_msec - q->since <= SLOW_MS)
+			break;
+		if (mount == 0)
+			mount = accel_mount_id(path);
+		if (q->mount == mount)
+			return (true);
+	}
+	return (false);
 }

@@ -221,7 +221,7 @@ init_process(ngx_cycle_t *cycle)
 	if (mcf == NULL)
 		return (NGX_OK);
 	accel_ask_init();
-	accel_asks_init();
+	accel_mounts_init();
 	each_peer(mcf, accel_peer_init);
 	return (accel_memory_init(cycle, mcf->memory_names));
 }

@@ -159,7 +159,7 @@ asks(const struct accel_ctx *ctx, const struct accel_conf *conf)
 		return (false);
 #endif
 	return (conf->open == ACCEL_OPEN_ON ||
-		(conf->open == ACCEL_OPEN_AUTO && accel_asks(&ctx->name.path)));
+		(conf->open == ACCEL_OPEN_AUTO && accel_mount_asks(&ctx->name.path)));
 }
 
 /* ACCEL_COLD: the request waits, and its handler is called again. */
@@ -173,9 +173,6 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		ctx->answer = ACCEL_COLD;
 		return (kind);
 	}
-	ctx->name.open = !ctx->name.list && asks(ctx, conf);
-	if (ctx->name.open)
-		return (wait_for(ctx, conf, key));
 	if (!ctx->name.range.partial && !ctx->name.list && conf->remember != 0) {
 		kind = accel_memory_get(key);
 		if (kind != ACCEL_COLD) {
@@ -183,7 +180,10 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 			return (kind);
 		}
 	}
-	if (!ctx->name.list && !accel_ask_is_slow()) {
+	ctx->name.open = !ctx->name.list && asks(ctx, conf);
+	if (ctx->name.open)
+		return (wait_for(ctx, conf, key));
+	if (!ctx->name.list && !accel_ask_is_slow(&ctx->name.path)) {
 		kind = accel_probe(&ctx->name, false);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_HOT);

@@ -6,7 +6,7 @@
  *     ask.c        equal misses share one question; a deadline each
  *     peer.c       fcgi-stat-accel opens and reads
  *     threads.c    or a thread of nginx does
- *     asks.c       is it on a mount where each open() asks again?  Then a thread opens it, and
+ *     mounts.c     is it on a mount where each open() asks again?  Then a thread opens it, and
  *     given.c      nginx gets the descriptor
  *     phase.c      holds the request until then, and lets nginx go on
  *     upstream.c   the same for files of proxy_cache and its siblings
@@ -194,7 +194,8 @@ void accel_ask_init(void);
 ngx_int_t accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_name *name,
     uint64_t key);
 void accel_ask_leave(struct accel_ctx *ctx);
-bool accel_ask_is_slow(void); /* a question is out for long: a device may hang */
+/* A question about a file of the same mount is out for long: its disk may hang. */
+bool accel_ask_is_slow(const ngx_str_t *path);
 
 struct accel_question {
 	ngx_queue_t link;    /* of those with this hash */
@@ -202,6 +203,7 @@ struct accel_question {
 	ngx_queue_t at;      /* waiting for a connection of the peer */
 	ngx_queue_t waiters; /* struct accel_ctx */
 	uint64_t key;
+	uint32_t mount; /* of the name: accel_mount_id() */
 	struct accel_name name;
 	ngx_str_t client; /* its address */
 	size_t warm;
@@ -216,9 +218,10 @@ struct accel_question {
 
 void accel_question_done(struct accel_question *q);
 
-/* asks.c */
-void accel_asks_init(void);
-bool accel_asks(const ngx_str_t *path);
+/* mounts.c: of the mount that this path is on. */
+void accel_mounts_init(void);
+bool accel_mount_asks(const ngx_str_t *path); /* each open() asks another program or machine */
+uint32_t accel_mount_id(const ngx_str_t *path);
 
 /* given.c */
 void accel_give(struct accel_ctx *ctx, const struct accel_question *q);

@@ -1,4 +1,5 @@
-/* nginx/asks.c -- mounts where each open() asks another program or machine, whatever is in memory.
+/* nginx/mounts.c -- which mount a path is on, and whether each open() asks another program or
+ * machine there, whatever is in memory.
  *
  * The kernel's table of mounts is read again when it has changed; neither waits for a mount.  A
  * symbolic link that leads into such a mount from elsewhere is not seen. */
@@ -12,6 +13,7 @@
 
 struct mount {
 	ngx_str_t point;
+	uint32_t id; /* of the point, which stays when the table is read again */
 	bool asks;
 };
 
@@ -68,7 +70,9 @@ take_line(char *line)
 	type = strtok_r(NULL, " ", &save);
 	if (point == NULL || type == NULL)
 		return;
-	mounts[n_mounts++] = (struct mount){ { decode(point), (u_char *)point }, type_asks(type) };
+	mounts[n_mounts] = (struct mount){ { decode(point), (u_char *)point }, 0, type_asks(type) };
+	mounts[n_mounts].id = ngx_crc32_short((u_char *)point, mounts[n_mounts].point.len);
+	n_mounts++;
 }
 
 static void
@@ -97,7 +101,7 @@ read_table(void)
 }
 
 void
-accel_asks_init(void)
+accel_mounts_init(void)
 {
 	if (table < 0)
 		table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
@@ -127,9 +131,9 @@ lies_below(const ngx_str_t *path, const ngx_str_t *point)
 		(path->len == point->len || path->data[point->len] == '/'));
 }
 
-/* The last mount with the longest point counts: it hides the others. */
-bool
-accel_asks(const ngx_str_t *path)
+/* The last mount with the longest point counts: it hides the others.  NULL: unknown. */
+static const struct mount *
+mount_of(const ngx_str_t *path)
 {
 	const struct mount *best = NULL;
 
@@ -138,5 +142,21 @@ accel_asks(const ngx_str_t *path)
 		if (lies_below(path, &mounts[i].point) &&
 		    (best == NULL || mounts[i].point.len >= best->point.len))
 			best = &mounts[i];
-	return (best != NULL && best->asks);
+	return (best);
+}
+
+bool
+accel_mount_asks(const ngx_str_t *path)
+{
+	const struct mount *m = mount_of(path);
+
+	return (m != NULL && m->asks);
+}
+
+uint32_t
+accel_mount_id(const ngx_str_t *path)
+{
+	const struct mount *m = mount_of(path);
+
+	return (m != NULL ? m->id : 0);
 }
