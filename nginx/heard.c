@@ -26,7 +26,7 @@ compile(ngx_conf_t *cf, ngx_str_t *text, ngx_http_complex_value_t *to)
 	return (ngx_http_compile_complex_value(&ccv));
 }
 
-/* try_files NAME... OTHERWISE; the last is not looked for.  Its module has put a NUL in the place of
+/* try_files NAME... OTHERWISE; the last is not looked for.  Its module has put a NUL in place of
  * the slash after a directory. */
 static ngx_int_t
 hear_try_files(ngx_conf_t *cf, struct accel_conf *conf, ngx_uint_t n)
@@ -77,7 +77,8 @@ first_word(const ngx_conf_t *cf)
 static bool
 is(ngx_str_t word, const char *what)
 {
-	return (word.len == ngx_strlen(what) && ngx_strncmp(word.data, what, word.len) == 0);
+	return (word.len == ngx_strlen(what) &&
+		ngx_strncasecmp(word.data, (u_char *)what, word.len) == 0);
 }
 
 /* gzip_static and those of other modules: on, off, always. */
@@ -94,7 +95,8 @@ static ngx_int_t
 hear_listing(ngx_conf_t *cf, struct accel_conf *conf, ngx_uint_t n)
 {
 	(void)n;
-	conf->listing = is(first_word(cf), "on");
+	if (conf->listing != 1) /* autoindex and random_index */
+		conf->listing = is(first_word(cf), "on");
 	return (NGX_OK);
 }
 

@@ -396,8 +396,8 @@ record_is_expected(const struct link *l)
 		(type == FCGI_STDOUT || type == FCGI_STDERR || type == FCGI_END));
 }
 
-/* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI.  After an answer
- * may come what GET_VALUES asked for. */
+/* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI.  After an
+ * answer may come what GET_VALUES asked for. */
 static ngx_int_t
 feed(struct link *l, const u_char *p, size_t n)
 {

@@ -97,7 +97,8 @@ go_on(struct accel_ctx *ctx, enum accel_kind kind)
 		ngx_del_timer(&ctx->deadline);
 	ctx->answer = kind;
 	ctx->waited += ngx_current_msec - ctx->began;
-	note(ctx, kind == ACCEL_LATE ? ACCEL_WAS_LATE : ACCEL_WARMED);
+	if (kind != ACCEL_FAILED)
+		note(ctx, kind == ACCEL_LATE ? ACCEL_WAS_LATE : ACCEL_WARMED);
 	ngx_http_set_log_request(c->log, r);
 	r->read_event_handler = ngx_http_block_reading;
 	r->write_event_handler = ngx_http_core_run_phases;

@@ -116,9 +116,12 @@ begin_again(ngx_http_request_t *r)
 	return (begin(r));
 }
 
+#endif
+
 ngx_int_t
 accel_upstream_handler(ngx_http_request_t *r)
 {
+#if (NGX_HTTP_CACHE)
 	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
 	ngx_int_t rc;
 
@@ -138,16 +141,9 @@ accel_upstream_handler(ngx_http_request_t *r)
 	}
 	r->content_handler = begin_again;
 	return (begin(r));
-}
-
 #else
-
-ngx_int_t
-accel_upstream_handler(ngx_http_request_t *r)
-{
 	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
 
 	return (ctx->content_handler(r));
-}
-
 #endif
+}
