@@ -128,6 +128,7 @@ my %AREA = (
 	'accel-pool/'             => [qw(pool/make pool/list pool/evict)],
 	'accel-warm/'             => [qw(warm/walk warm/state warm/hang)],
 	'base/'                   => [qw(scripts/fuzz-seeds server/log-hygiene accel/ops server/accesslog server/timing server/status)],
+	'nginx/'                  => [qw(nginx/same nginx/cold nginx/peer nginx/answers nginx/requests nginx/hung)],
 	'fcgi-stat-accel/'        => [qw(accel/manual accel/answers accel/ops accel/hostile accel/warms accel/start accel/opens server/sandbox accel/hang)],
 	'files/'                  => [qw(server/files proxy/proxy accel/answers accel/warms)],
 	'files/hold/'             => [qw(server/files server/conditions server/idle-files server/settled server/hot-neighbour)],

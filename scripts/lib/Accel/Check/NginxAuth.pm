@@ -15,7 +15,9 @@ sub check_server ($opt, $server, $blocks) {
 	for my $block (@$blocks) {
 		next if is_internal($block);
 		my $auth = effective($block, 'auth_request');
-		if ($auth && ($auth->{args}[0] // 'off') ne 'off') {
+		if (my $module = effective($block, 'stat_accel')) {
+			by_module($report, $server, $block, $module);
+		} elsif ($auth && ($auth->{args}[0] // 'off') ne 'off') {
 			my $asked = find_location($server, $auth->{args}[0]);
 			check_target($opt, $server, $auth, $asked) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
 			my $state = $asked && is_ours($asked) ? check_path($report, $server, $block, $asked, $auth) : 'cold';
@@ -263,6 +265,14 @@ sub check_satisfy ($report, $block) {
 	$report->finding('satisfy', 'breaks', $d, where($block),
 		'with "any" the 204 of the accelerator is a permission: it admits clients that allow and auth_basic refused',
 		{ replace => $d, in => 'instead of this line', text => "satisfy all;\n" });
+}
+
+# The module of nginx/ takes the names from nginx itself, so there is nothing to judge.
+sub by_module ($report, $server, $block, $module) {
+	my $by = $module->{args}[0] // '';
+	my $off = $by eq 'off';
+	$report->note('exempt', $module, where($block), 'stat_accel off: its files are opened cold, which is right for files that are always in memory') if $off;
+	$report->place(where($block), $off ? 'exempt' : 'asked', $module, $by eq 'on' ? (itself => 1) : $off ? () : (pass => $module, address => [addresses($server, $module)]));
 }
 
 # ---------------------------------------------------------------- what to add

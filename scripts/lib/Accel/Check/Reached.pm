@@ -16,7 +16,7 @@ sub check ($opt) {
 	my %by;
 	for my $place (grep { $_->{state} eq 'asked' } $report->served) {
 		push @{ $by{ $_ } }, $place for @{ $place->{address} // [] };
-		next if @{ $place->{address} // [] };
+		next if @{ $place->{address} // [] } || $place->{itself};
 		$place->{state} = 'unknown';
 		$report->note('address', $place->{node}, $place->{where}, 'the address of the accelerator is known only when a request comes');
 	}
