@@ -25,7 +25,7 @@ to_stderr(struct text line)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* there is no other place for the message */
+			return; /* the message has no other place */
 		text_take(&line, (size_t)n);
 	}
 }

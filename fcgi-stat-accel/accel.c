@@ -87,8 +87,8 @@ append_date(GString *out, const char *name, int64_t when)
 }
 
 /* The tag of accel-server: size and time of change, so a file on two machines has the same tag.
- * There is no tag while one more change could leave the same times: a weak tag of the old contents
- * would match the new contents. */
+ * A file that changed a moment ago gets no tag: its next change could leave the same times, and the
+ * old tag would match the new contents. */
 static void
 append_etag(GString *out, const struct warm_found *found)
 {

@@ -25,7 +25,7 @@ send_reply(struct conn *c)
 	return (request_answer(all->reader, all->reply, all->out));
 }
 
-/* If there is no path: what the web server passes in its place. */
+/* The web server passes one of these names in place of a path. */
 static struct text
 name_for_advice(const struct conns *all, char **params)
 {

@@ -36,7 +36,7 @@ const struct nginx_cache *nginx_cache_find(const struct nginx_cache *all, const 
 
 void nginx_cache_file(const struct nginx_cache *, const char *key, GString *path);
 
-/* Converts the wanted bytes of the answer to those of the file, which begins with a head. */
+/* A file of the cache begins with a head. This function moves the range of the answer by it. */
 void nginx_cache_ranges(struct range_set *);
 
 #endif

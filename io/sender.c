@@ -280,7 +280,7 @@ note_begun(struct sender *s, const struct io_op *op)
 	s->was_read |= !held;
 }
 
-/* Notes held bytes that were sent: those of the last window. */
+/* Notes the held bytes of the last window as sent. */
 static void
 note_held(struct sender *s, const struct io_op *op, uint64_t n)
 {

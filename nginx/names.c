@@ -101,19 +101,6 @@ try_path(ngx_http_request_t *r, const struct accel_try *t, ngx_str_t *path)
 }
 
 static ngx_int_t
-index_path(ngx_http_request_t *r, ngx_http_complex_value_t *index, ngx_str_t *path)
-{
-	ngx_str_t name;
-	size_t root;
-
-	if (ngx_http_complex_value(r, index, &name) != NGX_OK ||
-	    map_uri(r, path, &root, name.len + 1) != NGX_OK)
-		return (NGX_ERROR);
-	append(path, &name);
-	return (NGX_OK);
-}
-
-static ngx_int_t
 file_path(ngx_http_request_t *r, const ngx_str_t *suffix, ngx_str_t *path)
 {
 	size_t root;
@@ -122,6 +109,16 @@ file_path(ngx_http_request_t *r, const ngx_str_t *suffix, ngx_str_t *path)
 		return (NGX_ERROR);
 	append(path, suffix);
 	return (NGX_OK);
+}
+
+static ngx_int_t
+index_path(ngx_http_request_t *r, ngx_http_complex_value_t *index, ngx_str_t *path)
+{
+	ngx_str_t name;
+
+	if (ngx_http_complex_value(r, index, &name) != NGX_OK)
+		return (NGX_ERROR);
+	return (file_path(r, &name, path));
 }
 
 /* ---------------------------------------------------------------- one after the other */

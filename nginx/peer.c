@@ -39,7 +39,6 @@ struct link {
 
 static void read_event(ngx_event_t *ev);
 static void write_event(ngx_event_t *ev);
-static void next_waiting(struct accel_peer *p);
 
 /* ---------------------------------------------------------------- a FastCGI request */
 

@@ -118,13 +118,20 @@ too_late(ngx_event_t *ev)
 	go_on(ctx, ACCEL_LATE);
 }
 
+/* Only what is known of the whole file is. */
+static bool
+is_remembered(const struct accel_conf *conf, const struct accel_name *name)
+{
+	return (conf->remember != 0 && !name->range.partial && !name->list);
+}
+
 void
 accel_answered(struct accel_ctx *ctx, const struct accel_question *q)
 {
 	const struct accel_conf *conf =
 	    ngx_http_get_module_loc_conf(ctx->r, ngx_http_stat_accel_module);
 
-	if (q->hot && !q->name.range.partial && conf->remember != 0)
+	if (q->hot && is_remembered(conf, &q->name))
 		accel_memory_put(q->key, q->kind, conf->remember);
 	if (q->name.open)
 		accel_give(ctx, q);
@@ -174,7 +181,7 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		ctx->answer = ACCEL_COLD;
 		return (kind);
 	}
-	if (!ctx->name.range.partial && !ctx->name.list && conf->remember != 0) {
+	if (is_remembered(conf, &ctx->name)) {
 		kind = accel_memory_get(key);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_REMEMBERED);
@@ -188,7 +195,7 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		kind = accel_probe(&ctx->name, false);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_HOT);
-			if (!ctx->name.range.partial && conf->remember != 0)
+			if (is_remembered(conf, &ctx->name))
 				accel_memory_put(key, kind, conf->remember);
 			return (kind);
 		}
@@ -228,8 +235,8 @@ content_known(struct accel_ctx *ctx, struct accel_conf *conf)
 }
 
 /* The content phase counts a request that waits, and takes this count off again. */
-ngx_int_t
-accel_held(ngx_http_request_t *r)
+static ngx_int_t
+held(ngx_http_request_t *r)
 {
 	r->main->count++;
 	return (NGX_DONE);
@@ -244,7 +251,7 @@ file_handler(ngx_http_request_t *r)
 	ngx_int_t rc = content_known(ctx, conf);
 
 	if (rc == NGX_AGAIN)
-		return (accel_held(r));
+		return (held(r));
 	if (rc != NGX_DECLINED)
 		return (rc);
 	r->content_handler = ctx->content_handler;
@@ -257,23 +264,22 @@ handler_kind(ngx_http_request_t *r)
 	const struct accel_main_conf *mcf =
 	    ngx_http_get_module_main_conf(r, ngx_http_stat_accel_module);
 
-	for (ngx_uint_t i = 0; i < mcf->handlers_n; i++)
+	for (ngx_uint_t i = 0; r->content_handler != NULL && i < mcf->handlers_n; i++)
 		if (mcf->handlers[i].handler == r->content_handler)
 			return (mcf->handlers[i].kind);
 	return (ACCEL_HANDLER_NONE);
 }
 
-/* True: ours stands in the place of the content handler. */
-static bool
+/* Ours stands in the place of a content handler that opens files. */
+static void
 stand_in(ngx_http_request_t *r, struct accel_ctx *ctx)
 {
 	enum accel_handler kind = handler_kind(r);
 
 	if (kind == ACCEL_HANDLER_NONE)
-		return (false);
+		return;
 	ctx->content_handler = r->content_handler;
 	r->content_handler = kind == ACCEL_HANDLER_FILE ? file_handler : accel_upstream_handler;
-	return (true);
 }
 
 static ngx_int_t
@@ -283,9 +289,7 @@ precontent(ngx_http_request_t *r)
 	struct accel_ctx *ctx;
 	ngx_int_t rc;
 
-	if (!conf->enable || (conf->tries == NULL && r->content_handler == NULL))
-		return (NGX_DECLINED);
-	if (conf->tries == NULL && handler_kind(r) == ACCEL_HANDLER_NONE)
+	if (!conf->enable || (conf->tries == NULL && handler_kind(r) == ACCEL_HANDLER_NONE))
 		return (NGX_DECLINED);
 	ctx = ctx_get(r);
 	if (ctx == NULL)
@@ -299,8 +303,7 @@ precontent(ngx_http_request_t *r)
 		if (rc != NGX_DECLINED)
 			return (rc);
 	}
-	if (r->content_handler != NULL)
-		stand_in(r, ctx);
+	stand_in(r, ctx);
 	return (NGX_DECLINED);
 }
 
@@ -325,7 +328,7 @@ content(ngx_http_request_t *r)
 	if (ctx == NULL)
 		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
 	rc = content_known(ctx, conf);
-	return (rc == NGX_AGAIN ? accel_held(r) : rc);
+	return (rc == NGX_AGAIN ? held(r) : rc);
 }
 
 static ngx_int_t

@@ -165,7 +165,6 @@ struct accel_ctx *accel_ctx_find(const ngx_http_request_t *r); /* NULL: has none
 void accel_answered(struct accel_ctx *ctx, const struct accel_question *q);
 enum accel_kind accel_look(struct accel_ctx *ctx,
     struct accel_conf *conf); /* at ctx->name; ACCEL_COLD: waits */
-ngx_int_t accel_held(ngx_http_request_t *r);
 
 /* names.c */
 void accel_names_try(struct accel_names *n);

@@ -25,7 +25,8 @@ check_free(struct check *c)
 
 /* ---------------------------------------------------------------- the result */
 
-/* Only one worker checks at a time, so only one writes.  status: our own; 0: that of the head. */
+/* Only one worker checks at a time, so only one writes.  status is our own; 0 means that of the
+ * head. */
 static void
 set_sick(struct check *c, bool sick, int status)
 {

@@ -113,7 +113,8 @@ void exchange_next(struct exchange *x, const struct exchange_failure *f);
 void exchange_get(struct exchange *x); /* waits for a socket of its pool */
 void exchange_refused(struct exchange *x, const char *why);
 bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
-/* True: the next backend has the request now.  status: of the reply if there is no next backend. */
+/* True if the next backend has the request now.  status is that of the reply without a next
+ * backend. */
 bool exchange_go_on(struct exchange *x, struct backend_why, int status,
     const struct exchange_failure *);
 bool exchange_status_goes_on(struct exchange *x); /* the same; its head has a status */

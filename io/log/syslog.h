@@ -26,7 +26,8 @@ int syslog_connect(const char *socket); /* a descriptor that never waits, or -er
 /* Sends a line, with or without its newline, as one datagram.  Returns its length or -errno. */
 ssize_t syslog_send(int fd, const char *target, struct text line);
 
-/* name: of the program, a constant.  0, or -errno: there is no daemon, and lines are lost. */
+/* name is that of the program, a constant.  Returns 0, or -errno if no daemon listens: lines are
+ * lost then. */
 int syslog_open(const char *name);
 /* A sink of base/log.h.  The level of the line is its severity. */
 void syslog_line(void *unused, struct text line);
