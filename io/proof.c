@@ -2,7 +2,9 @@
 #include "io/proof.h"
 
 #include <errno.h>
+#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/text.h"
 #include "io/disk/job.h"
 #include "io/engine.h"
@@ -53,13 +55,11 @@ io_proof_note_file(struct io_proof *proof, const struct io_file *f, uint64_t off
 
 /* ---------------------------------------------------------------- looks */
 
-/* The size may change later than the time, while a write is under way; the size is then as
- * before. */
 static bool
 may_have_grown(const struct io_proof *proof, const struct io_version *then,
     const struct io_version *now)
 {
-	if (now->size <= then->size || now->size < proof->size)
+	if (now->size < then->size || now->size < proof->size)
 		return (false);
 	if (now->mtime_s < then->mtime_s ||
 	    (now->mtime_s == then->mtime_s && now->mtime_ns < then->mtime_ns))
@@ -73,6 +73,7 @@ judge(struct io_proof *proof, int err, const struct io_version *then, const stru
 	if (err != -ETXTBSY || !may_have_grown(proof, then, now))
 		return (err);
 	proof->now = now->size;
+	proof->writing = now->size == then->size;
 	return (-EAGAIN);
 }
 
@@ -113,7 +114,7 @@ io_proof_look_warm(struct io_proof *proof, struct io_file *f)
 {
 	int err = io_proof_look(proof, f);
 
-	if (err != -EAGAIN)
+	if (err != -EAGAIN || proof->writing)
 		return (err);
 	err = look_at(&proof->last, f);
 	if (err == 0)
@@ -135,11 +136,18 @@ is_still_there(const struct io_sample *s, int fd)
 int
 io_proof_look_in_thread(struct io_proof *proof, const struct io_version *then, int fd, bool *grew)
 {
+	const struct timespec nap = { .tv_nsec = NS_PER_MS };
+	unsigned naps = PROOF_WRITE_MS;
 	struct io_version now;
-	int err = judge(proof, io_version_look(then, fd, 0, &now), then, &now);
+	int err;
 
+	while ((err = judge(proof, io_version_look(then, fd, 0, &now), then, &now)) == -EAGAIN &&
+	       proof->writing && naps-- > 0)
+		nanosleep(&nap, NULL);
 	if (err != -EAGAIN)
 		return (err);
+	if (proof->writing)
+		return (-ETXTBSY);
 	*grew = is_still_there(&proof->last, fd) && is_still_there(&proof->first, fd);
 	return (*grew ? 0 : -ETXTBSY);
 }

@@ -10,6 +10,9 @@
  *
  *   allowed    The file is longer than promised, and not shorter than at the look before.  Its
  *              modification time did not go back, and the samples are equal.
+ *   writing    A write(2) sets the time first, and the size after its bytes are copied.  A file
+ *              with a new time and its old size is looked at again, for some milliseconds; if it
+ *              does not grow, other bytes were written.
  *   lost       A thread that sends by sendfile(2) never sees the bytes.  It reads its samples, if
  *              the file was written to in the last hour; otherwise nothing proves what was sent.
  *
@@ -28,7 +31,8 @@ struct io;
 struct io_file;
 struct io_version;
 
-#define PROOF_SAMPLE 1024u
+#define PROOF_SAMPLE   1024u
+#define PROOF_WRITE_MS 20u
 
 struct io_sample {
 	uint64_t off, hash;
@@ -39,6 +43,7 @@ struct io_proof {
 	struct io_sample first, last;
 	uint64_t size; /* when it was last found longer; 0: it was not */
 	uint64_t now;  /* at the last look */
+	bool writing;  /* it had a new time then, and its old size */
 	bool lost;
 };
 

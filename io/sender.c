@@ -598,6 +598,36 @@ prove(struct sender *s, const struct io_sample *sample)
 	s->read.done = proved;
 	s->read.file.off = sample->off;
 	s->read.file.len = sample->n;
+	s->read.deadline_ms = s->idle_ms;
+	s->flags |= S_READING | S_PROVING;
+	op_submit(s->io, &s->read);
+}
+
+/* A write that was under way has ended by now. */
+static void
+written(struct io_op *op)
+{
+	struct sender *s = container_of(op, struct sender, read);
+
+	op->kind = IO_READ;
+	if (read_in_vain(s))
+		return;
+	if (io_proof_look(&s->proof, op->file.file) == -EAGAIN && !s->proof.writing) {
+		prove(s, &s->proof.last);
+		return;
+	}
+	s->flags &= (uint8_t)~S_PROVING;
+	window_free(s, &s->ahead);
+	op->res = -ETXTBSY;
+	read_over(s, op);
+}
+
+static void
+wait_for_writer(struct sender *s)
+{
+	s->read.kind = IO_TIMER;
+	s->read.done = written;
+	s->read.deadline_ms = PROOF_WRITE_MS;
 	s->flags |= S_READING | S_PROVING;
 	op_submit(s->io, &s->read);
 }
@@ -623,7 +653,10 @@ read_done(struct io_op *op)
 	if (s->times != NULL && (op->res > 0 || op->threaded))
 		times_of_read(s, op);
 	if (err == -EAGAIN) {
-		prove(s, &s->proof.last);
+		if (s->proof.writing)
+			wait_for_writer(s);
+		else
+			prove(s, &s->proof.last);
 		return;
 	}
 	if (op->res > 0)
@@ -711,7 +744,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	}
 	read_ahead(s);
 	if (s->window == NULL)
-		return; /* read_done() goes on, or proved() */
+		return; /* read_done() goes on, proved() or written() */
 	rest = s->window_len - s->window_pos;
 	rest = rest < most_bytes(s) ? rest : (uint32_t)most_bytes(s);
 	s->iov[0] = (struct iovec){ s->window + s->window_pos, rest };
