@@ -17,13 +17,14 @@ $srv->write('a.txt', "hello\n");
 my $json = JSON::PP->new->utf8;
 my $asked = 0;
 
-# The object of a request.
-sub line_of ($bytes, $from = '127.0.0.2') {
+# The object of a request, the last one that these bytes ask.
+sub line_of ($bytes, $from = '127.0.0.2', $requests = 1) {
 	my $c = $srv->connect(from => $from);
 	$c->send($bytes);
 	$c->reply;
 	$c->rest;
-	my @line = $srv->wait_lines(++$asked, qr/./, 'access.log');
+	$asked += $requests;
+	my @line = $srv->wait_lines($asked, qr/./, 'access.log');
 	my $object = eval { $json->decode($line[-1] // '') };
 	ok ref $object eq 'HASH', 'an object' or diag "$@: $line[-1]";
 	return $object // {};
@@ -41,7 +42,7 @@ my %want = (client => '127.0.0.2', user => '', host => 'x', method => 'GET', url
 	referer => 'http://x/', agent => 'me', trace => '', backend => '', cache => 'cold');
 is $cold->{$_}, $want{$_}, $_ for sort keys %want;
 cmp_ok $cold->{'total-us'}, '>', 0, 'total-us';
-my $hot = line_of(req('/a.txt', 'Connection: close'));
+my $hot = line_of(req('/a.txt') . req('/a.txt', 'Connection: close'), '127.0.0.2', 2); # within the second that a name is remembered
 is "$hot->{cache} " . join(' ', @$hot{grep { !/total|write/ } @stages}), 'hot' . ' 0' x 7, 'a hot file waits for nobody';
 my $proxied = line_of(req('/app/env', 'Connection: close'));
 is $proxied->{backend}, 'unix:' . $app->socket, 'backend';
