@@ -22,7 +22,7 @@ package Accel::Peer;
 # Accel::Peer::Proxy; `cache` makes nginx answer from its cache, see Accel::Peer::Cache; `port`; `program`, another build of this kind; `group`, the
 # directory of a cgroup for its processes; `at_end`, code that the keeper runs when all processes have ended.
 #
-# `module` are the words after stat_accel of nginx's module, which is built in `module_file`.
+# `module_file` is nginx's module, which `module` switches on: `on`, or `accel` with a stat-accel of its own, whose CPU time counts.
 #
 # `front` puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 # authorizer) and served when the file is warm; its CPU time counts. `exempt` is a path, or a list of them, that goes
@@ -95,7 +95,8 @@ sub start ($class, $kind, %arg) {
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
-		via_stat_accel => 0, front => 0, auth => $arg{front}, tcp => $arg{accel_tcp}, port => undef) if $arg{via_stat_accel} || $arg{front};
+		via_stat_accel => 0, front => 0, module => undef, auth => $arg{front}, tcp => $arg{accel_tcp}, port => undef)
+	    if $arg{via_stat_accel} || $arg{front} || ($arg{module} // '') eq 'accel';
 	put("$self->{dir}/conf", $self->configuration) if $conf{$kind} && !$arg{file};
 	my @cmd = ($self->{program} // $program{$kind}->(@{ $arg{command} // [] }), $argv{$kind}->($self));
 	unshift @cmd, 'env', "PORT=$self->{port}", map { "$_=$arg{env}{$_}" } sort keys %{ $arg{env} } if $arg{env};

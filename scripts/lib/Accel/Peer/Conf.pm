@@ -19,7 +19,8 @@ sub nginx ($s) {
 	my $upstream = $s->{cache} ? Accel::Peer::Cache::http($s) : Accel::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
-	my ($load, $accel) = $s->{module} ? ("load_module $s->{module_file};", "stat_accel $s->{module};") : ('', '');
+	my $load = $s->{module} ? "load_module $s->{module_file};" : '';
+	my $accel = $s->{module} ? 'stat_accel ' . ($s->{stat_accel} ? $s->{stat_accel}->address : 'on') . ';' : '';
 	return <<"CONF";
 $load
 daemon off;

@@ -2,7 +2,7 @@ package Test::Bench::Accel;
 # fcgi-stat-accel in front of nginx and lighttpd: what it gives, and what it costs.
 #
 # `run($bench)` measures nginx, nginx with `aio threads`, and lighttpd, each as it is and with fcgi-stat-accel in auth mode
-# (`+accel`): what 50 clients of a hot file see beside cold ones, how much of the disk is delivered in cold files of 100 kB and
+# (`+accel`), and nginx with its module, which asks the same (`+module`): what 50 clients of a hot file see beside cold ones, how much of the disk is delivered in cold files of 100 kB and
 # 10 MB, CPU time of server and accelerator together, what the disk was asked for, and what it costs when hot files
 # go through the accelerator. In all but the last of these the hot file is exempt, as examples/ advise.
 use v5.36;
@@ -10,6 +10,7 @@ use Accel::Figures qw(spread);
 use Test::Bench::Beside qw(over print_beside rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
+use Test::Util ();
 
 my $hot = '/1k.bin';
 my $threads = 32;
@@ -34,7 +35,8 @@ my @passing = map { { what => 'passing', name => "hot-$_", path => "/$_.bin", si
 
 # nginx as it is, with the accelerator, and so on.
 sub kinds ($bench) {
-	my @known = map { ({ %$_, front => 0 }, { %$_, name => "$_->{name}+accel", front => 1, threads => $threads, exempt => $hot }) } @servers;
+	my @known = map { ({ %$_, front => 0 }, { %$_, name => "$_->{name}+accel", front => 1, threads => $threads, exempt => $hot },
+		$_->{kind} eq 'nginx' ? { %$_, name => "$_->{name}+module", module => 'accel', module_file => Test::Util::nginx_module(), threads => $threads } : ()) } @servers;
 	return $bench->wanted(map { { %$_, via_stat_accel => 0 } } @known);
 }
 
@@ -64,9 +66,9 @@ sub print_through ($case, @names) {
 	    'of alone', 'look-ups opens reads', 'others%', 'errors';
 	for my $name (@names) {
 		my $m = $of->{$name};
-		my $alone = $of->{ $name =~ s/\+accel$//r };
+		my $alone = $of->{ $name =~ s/\+\w+$//r };
 		$m->{of_rig} = over($m->{mb}, $of->{'the rig'}{mb});
-		$m->{cpu_of_alone} = over($m->{cpu}, $alone->{cpu}) if $name =~ /\+accel$/ && $alone;
+		$m->{cpu_of_alone} = over($m->{cpu}, $alone->{cpu}) if $alone && $alone != $m;
 		printf "  %-18s %9.1f %5.1f %9.3f %9.1f %9.0f %11.0f %9s %9s   %8.2f %5.2f %5.1f   %7.0f %6d\n", $name, $m->{mb}, spread(map { $_->{mb} } @{ $runs->{$name} }),
 		    $m->{of_rig}, $m->{rps}, ($m->{p99} // 0) / 1000, $m->{cpu} // 0,
 		    (map { defined $_->[1] ? sprintf $_->[0], $_->[1] : '' } ['%.0f', $m->{accel_cpu} || undef], ['%.2f', $m->{cpu_of_alone}]),
@@ -103,7 +105,7 @@ sub print_passing ($case, @names) {
 sub print_aims ($bench, $case) {
 	return if $case->{what} eq 'passing';
 	my ($of, $where) = ($case->{of}, "$case->{disk}{spindles} spindles");
-	for my $name (sort grep { /\+accel$/ } keys %$of) {
+	for my $name (sort grep { /\+\w+$/ } keys %$of) {
 		my $m = $of->{$name};
 		if ($case->{what} eq 'beside') {
 			$bench->aim("$name: hot p99 beside $case->{title}, $where / alone", $m->{p99_ratio}, '<=', 1.5, $m);

@@ -2,7 +2,7 @@ package Test::Bench::FirstByte;
 # Cold files of 10 MB: when the first byte comes, and how much is delivered.
 #
 # `run($bench)` measures nginx, nginx with `aio threads`, and lighttpd, each alone and with fcgi-stat-accel in auth mode for each
-# `--warm`, beside 1 and 100 clients of cold 10 MB files, on 2 and on 16 spindles. Each cell has a disk and a server of its own, so no
+# `--warm`, and nginx with its module, beside 1 and 100 clients of cold 10 MB files, on 2 and on 16 spindles. Each cell has a disk and a server of its own, so no
 # file is warm, and no name is asked for twice. The cold clients are cut off after `seconds`. 50 clients of a hot file, which is exempt from
 # the accelerator, are measured before and during that time.
 use v5.36;
@@ -11,6 +11,7 @@ use Test::Bench::Beside qw(beside hot over rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 use Accel::Util qw(program);
+use Test::Util ();
 
 my $hot = '/1k.bin';
 my $hot_alone = 1;              # seconds of the hot clients without cold ones
@@ -23,7 +24,7 @@ my @servers = (
 	{ kind => 'lighttpd', name => 'lighttpd' },
 );
 my @warm = qw(alone open read:256k read:16m auto);
-my %quick = map { $_ => 1 } map { ("$_ alone", "$_ auto") } map { $_->{name} } @servers;
+my %quick = map { $_ => 1 } map { ("$_ alone", "$_ auto", "$_ module") } map { $_->{name} } @servers;
 $quick{$_} = 1 for 'nginx read:16m', 'lighttpd read:16m', 'nginx-aio read:256k';
 # The settings that the aims are about.
 my $recommended = 'auto';
@@ -40,6 +41,8 @@ sub kinds ($bench) {
 				front => $warm ne 'alone', stat_accel_args => ['--warm=' . ($warm eq 'auto' && $auto{ $s->{name} } || $warm)] };
 		}
 	}
+	push @known, map { { %$_, name => "$_->{name} module", server => $_->{name}, warm => 'module', via_stat_accel => 0, threads => $threads,
+		module => 'accel', module_file => Test::Util::nginx_module() } } grep { $_->{kind} eq 'nginx' } @servers;
 	@known = grep { $quick{ $_->{name} } } @known if $bench->opt('quick') && !$bench->opt('server');
 	return $bench->wanted(@known);
 }
@@ -56,7 +59,7 @@ sub run ($bench) {
 	@chosen = grep { $_->{name} ne '1-2' } @chosen if $bench->opt('quick') && !$bench->opt('case');
 	my @done = rounds($bench, $rig, 'firstbyte', \@kinds, \@chosen, cell => sub { return cell($bench, $rig, @_) });
 	print_case($bench, $_, @kinds) for @done;
-	print "\nAims of --warm=$recommended\n";
+	print "\nAims of --warm=$recommended, and of the module\n";
 	print_aims($bench, $_, @kinds) for @done;
 }
 
@@ -97,9 +100,9 @@ sub print_case ($bench, $case, @kinds) {
 sub print_aims ($bench, $case, @kinds) {
 	my $of = $case->{of};
 	my $aio = $of->{'nginx-aio alone'};
-	for my $k (grep { $_->{warm} eq $recommended && $of->{ $_->{name} } } @kinds) {
+	for my $k (grep { $_->{warm} =~ /^(?:\Q$recommended\E|module)$/ && $of->{ $_->{name} } } @kinds) {
 		my $m = $of->{ $k->{name} };
-		my $where = "$k->{server}, $case->{clients} of 10 MB, $case->{spindles} spindles";
+		my $where = "$k->{server} $k->{warm}, $case->{clients} of 10 MB, $case->{spindles} spindles";
 		$bench->aim("$where: MB/s / nginx-aio alone", $m->{of_aio}, '>=', 0.95, $m, $aio) if $aio;
 		my $most = 2 * $m->{alone} > 1 ? 2 * $m->{alone} : 1;
 		$bench->aim("$where: hot p99 ms", $m->{beside}, '<=', $most, $m);

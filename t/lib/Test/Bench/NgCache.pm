@@ -1,8 +1,8 @@
 package Test::Bench::NgCache;
-# nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel.
+# nginx with proxy_cache on a slow disk, without fcgi-stat-accel, with it, and with the module that asks it.
 #
 # `run($bench)` lets nginx fill a cache with 10,000 objects of 100 kB (2,000 with `--quick`) on the source of the slow disk, and then
-# measures nginx and nginx with `aio threads`, each as it is and with the accelerator, on the slow disk: what 50 clients of a
+# measures nginx and nginx with `aio threads`, each as it is, with the accelerator, and with the module, on the slow disk: what 50 clients of a
 # hot object see beside 20 clients of cold ones, and how much of the disk 100 clients of cold objects get. Each measurement has a fresh mount and a
 # fresh server, so each object is cold and nginx knows no key, as after a restart.
 #
@@ -15,6 +15,7 @@ use Test::Bench::Beside qw(over rounds);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 use Accel::Peer::Cache;
+use Test::Util ();
 
 my %objects = (full => 10_000, quick => 2000);
 my $threads = 32;
@@ -40,8 +41,9 @@ sub files ($bench, $disk, $most) { return min($most, max(200, int($bench->opt('s
 
 sub kinds ($bench, $cache) {
 	my @nginx = ({ name => 'nginx' }, { name => 'nginx-aio', aio => 1 });
-	my %with = (front => 1, threads => $threads);
-	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0 } } map { ($_, { %$_, %with, name => "$_->{name}+accel" }) } @nginx);
+	my %module = (module => 'accel', module_file => Test::Util::nginx_module());
+	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0, threads => $threads } }
+		map { ($_, { %$_, front => 1, name => "$_->{name}+accel" }, { %$_, %module, name => "$_->{name}+module" }) } @nginx);
 }
 
 # Fills the caches with n objects through nginx, on the fast disk itself, before the slow disk is first mounted. Writes their names to
@@ -69,7 +71,7 @@ sub fill ($bench, $rig, $n) {
 # As for files: the better of the two servers without the accelerator, and twice the hot p99 alone or a millisecond.
 sub print_aims ($bench, $case) {
 	my ($of, $where) = ($case->{of}, "$case->{disk}{spindles} spindles");
-	for my $name (sort grep { /\+accel$/ } keys %$of) {
+	for my $name (sort grep { /\+\w+$/ } keys %$of) {
 		my $m = $of->{$name};
 		if ($case->{what} eq 'beside') {
 			$bench->aim("$name: hot p99 in ms, $where", $m->{p99} / 1000, '<=', max(1, 2 * $m->{alone_p99} / 1000), $m);

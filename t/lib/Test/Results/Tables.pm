@@ -71,12 +71,14 @@ sub _accel ($figures) {
 	my $of = $figures->{accel};
 	my @rows;
 	my %called = ('nginx-aio' => 'nginx, `aio threads`');
+	my %helped = ('' => '', '+accel' => ' + fcgi-stat-accel', '+module' => ' + module and fcgi-stat-accel');
 	for my $server (qw(nginx nginx-aio lighttpd)) {
-		for my $front ('', '+accel') {
-			my $name = "$server$front";
-			my $emphasis = $front ? \&bold : sub ($text) { $text };
+		for my $with ('', '+accel', '+module') {
+			my $name = "$server$with";
+			next unless $of->{'cold-100k-16'}{$name};
+			my $emphasis = $with ? \&bold : sub ($text) { $text };
 			my @beside = map { $of->{$_}{$name} // {} } map { "$_-16" } qw(1x100k 1x10m 20x100k);
-			push @rows, [($called{$server} // $server) . ($front ? ' + fcgi-stat-accel' : ''), ms($beside[0]{alone_p99}),
+			push @rows, [($called{$server} // $server) . $helped{$with}, ms($beside[0]{alone_p99}),
 				(map { $emphasis->(ms($_->{p99})) } @beside),
 				(map { $emphasis->(number($of->{$_}{$name}{mb})) } qw(cold-100k-16 cold-10m-16)), number($of->{'cold-100k-16'}{$name}{cpu})];
 		}
