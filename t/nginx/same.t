@@ -1,29 +1,39 @@
-# With the module nginx gives the same answers as without: status, head, body and line of the access log, cold and hot.
+# With the module nginx gives the same answers as without: status, head, body and line of the access log, cold and hot, by HTTP/1.1 and HTTP/2.
 use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
 use IO::Compress::Gzip qw(gzip);
+use Test::App ();
 use Test::More;
 use Test::Http qw(request_head);
 use Test::NginxModule;
-use Test::Util qw(put slurp);
+use Test::Util qw(need_program put slurp);
+
+need_program('curl', 'curl');
 
 my $tree = File::Temp->newdir('nginx-same-XXXXXX', TMPDIR => 1);
 chmod 0755, "$tree";
-mkdir "$tree/$_" for qw(dir empty deny auth dir/sub upload);
+mkdir "$tree/$_" for qw(dir empty deny auth dir/sub upload wp);
 my $text = join '', map { "line $_ of a text\n" } 1 .. 500;
 put("$tree/$_", $text) for qw(a.txt dir/b.txt auth/c.txt deny/d.txt page.html page.shtml dir/sub/e.txt fallback.html);
 put("$tree/index.html", 'front'), put("$tree/dir/index.htm", 'index of dir'), put("$tree/404.html", 'my own page'), put("$tree/none.txt", '');
 gzip(\$text => "$tree/a.txt.gz", -Minimal => 1);
 gzip(\$text => "$tree/onlygz.txt.gz", -Minimal => 1);
 put("$tree/page.shtml", 'before <!--#include virtual="/a.txt" --> and <!--#include virtual="/none" --> after');
+put("$tree/wp/$_", "<?php # $_") for qw(index.php wp-login.php .env style.css);
 put("$tree/htpasswd", 'me:{PLAIN}secret');
 symlink 'a.txt', "$tree/link.txt";
 symlink '/etc/passwd', "$tree/outside.txt";
 chmod 0, put("$tree/secret.txt", 'secret');
 system 'chown', '-R', 'www-data', "$tree/upload" if $> == 0;
 
+# What an application is told: the name of its script, above all.
+my $app = Test::App->start;
+chmod 0755, $app->file(".");
+chmod 0777, $app->socket;
+my $fpm = 'fastcgi_pass unix:' . $app->socket . '; fastcgi_param SCRIPT_NAME /app/env; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; '
+    . 'fastcgi_param REST $fastcgi_path_info; fastcgi_param URI $request_uri; fastcgi_param QUERY_STRING $query_string;';
 my %auth = (Authorization => 'Basic bWU6c2VjcmV0');     # me:secret
 my @files = map { [GET => $_] } qw(/a.txt /none /dir /dir/ /dir/sub/ /empty/ /none.txt /link.txt /secret.txt /a.txt/b /%2e%2e/x /dir/b.txt?x=1);
 my @ranges = map { [GET => '/a.txt', Range => $_] } 'bytes=0-9', 'bytes=-5', 'bytes=5-', 'bytes=9-5', 'bytes=99999-', 'bytes=0-1,3-4', 'lines=1-2';
@@ -72,6 +82,11 @@ my @sites = (
 	['dav' => 'root /srv/www; location /upload/ { dav_methods PUT DELETE MKCOL COPY MOVE; create_full_put_path on; }',
 	    [DELETE => '/upload/none'], [MKCOL => '/upload/m/'], [DELETE => '/upload/m/'], [MOVE => '/upload/none', Destination => '/upload/x'], [GET => '/upload/']],
 	['mp4 and flv' => 'root /srv/www; location ~ \.txt$ { mp4; } location ~ \.html$ { flv; }', [GET => '/a.txt'], [GET => '/page.html?start=5'], [GET => '/none.txt'], [GET => '/x.txt']],
+	['php-fpm' => "root /srv/www/wp; index index.php; location ~ [^/]\\.php(/|\$) { fastcgi_split_path_info ^(.+?\\.php)(/.*)\$; if (!-f \$document_root\$fastcgi_script_name) { return 404; } $fpm }",
+	    map { [GET => $_] } qw(/ /index.php /index.php/a/b?x=1 /none.php /style.css)],
+	['WordPress' => "root /srv/www/wp; index index.php; location / { try_files \$uri \$uri/ /index.php?\$args; } location = /favicon.ico { log_not_found off; access_log off; }
+	    location ~ /\\. { deny all; } location ~ \\.php\$ { try_files \$uri =404; fastcgi_index index.php; $fpm } location ~* \\.(js|css|png)\$ { expires max; log_not_found off; }",
+	    map { [GET => $_] } qw(/ /2026/11/a-post/?p=1 /wp-login.php /wp-content/none.php /style.css /none.css /.env /favicon.ico), ],
 	['if' => 'root /srv/www; location / { if ($arg_x) { rewrite .* /dir/b.txt break; } }', map { [GET => $_] } qw(/a.txt /a.txt?x=1)],
 	['stub' => 'location / { stub_status; } location /r { return 302 /a; } location /gif { empty_gif; }', [GET => '/r'], [GET => '/gif']],
 	['long names' => 'root /srv/www; large_client_header_buffers 4 32k;', [GET => '/' . 'n' x 5000], [GET => '/' . 'd/' x 2500 . 'x'], [GET => '/dir/' . 'n' x 255]],
@@ -83,43 +98,52 @@ sub http ($site, $accel) {
 	proxy_cache_path /run/cache levels=1:2 keys_zone=c:1m;
 	limit_req_zone \$server_addr zone=l:1m rate=1r/m;
 	limit_conn_zone \$server_addr zone=k:1m;
-	server { listen 8080; $accel $lines }
+	server { listen 8080; listen 8082 http2; $accel $lines }
 	server { listen 8081; access_log off; root /srv/www; location /redirect/ { add_header X-Accel-Redirect /inside/; rewrite ^/redirect/(.*) /\$1; }
 		location /inside/ { return 404; } location = /redirect/a.txt { add_header X-Accel-Redirect /inside/a.txt; return 200 x; }
 		location = /redirect/none { add_header X-Accel-Redirect /inside/none; return 200 x; } }
 HTTP
 }
 
-# The reply without what differs from one second to the next.
+# A reply without what differs from one second to the next.
+sub plain ($ng, $raw) {
+	return $raw =~ s/^(?:Date|Expires): .*\r\n//mgir =~ s/\b(?:$ng->{ports}{8080}|$ng->{ports}{8082})\b/PORT/gr =~ s/\b\d{20}\b/BOUNDARY/gr;
+}
+
 sub replies ($ng, $requests) {
-	my @all;
-	for my $r (@$requests) {
-		my ($method, $path, %header) = @$r;
-		my $raw = $ng->raw(request_head($method, $path, %header));
-		$raw =~ s/^(?:Date|Expires): .*\r\n//mg;
-		$raw =~ s/$ng->{ports}{8080}/PORT/g;
-		$raw =~ s/\b\d{20}\b/BOUNDARY/g;
-		push @all, $raw;
-	}
-	return @all;
+	return map { my ($method, $path, %header) = @$_; plain($ng, $ng->raw(request_head($method, $path, %header))) } @$requests;
+}
+
+# The same by HTTP/2, each on a connection of its own.
+sub replies2 ($ng, $requests) {
+	return map {
+		my ($method, $path, %header) = @$_;
+		my @method = $method eq 'HEAD' ? '-I' : ('-X', $method);
+		open my $curl, '-|', 'curl', '-s', '-i', '--http2-prior-knowledge', '--path-as-is', '--max-time', 20, @method, (map { ('-H', "$_: $header{$_}") } sort keys %header), $ng->url2 . $path
+		    or die "curl: $!";
+		plain($ng, do { local $/; <$curl> } // '');
+	} @$requests;
 }
 
 sub access ($ng) { return join "\n", map { s/\|[^|]*$//r } split /\n/, slurp("$ng->{dir}/access.log") }
 
-my %found;
+my (%found, $told);
 for my $site (@sites) {
 	my ($name, undef, @requests) = @$site;
 	my $without = Test::NginxModule->start(http($site, ''), root => $tree, without => 1);
-	my @want = replies($without, \@requests);
+	my @want = (replies($without, \@requests), replies2($without, \@requests));
+	ok !grep({ !m{^HTTP/2 \d} } @want[@requests .. $#want]), "$name: HTTP/2";
+	$told += grep { /^SCRIPT_FILENAME=\Q$tree\E\/wp\//m } @want;
 	for my $how ('stat_accel_remember 50ms;', 'stat_accel_open on;') {
 		my $with = Test::NginxModule->start(http($site, "stat_accel on; $how"), root => $tree);
-		my @got = replies($with, \@requests);
-		is $got[$_], $want[$_], "$how $name: @{ $requests[$_] }[0, 1]" =~ s/(.{90}).*/$1.../r for 0 .. $#requests;
+		my @got = (replies($with, \@requests), replies2($with, \@requests));
+		is $got[$_], $want[$_], "$how $name: @{ $requests[$_ % @requests] }[0, 1]" =~ s/(.{90}).*/$1.../r . ($_ < @requests ? '' : ', HTTP/2') for keys @got;
 		is access($with), access($without), '... and its lines in the log';
 		unlike $with->log, qr/\[(?:alert|emerg)\]/, '... no alert';
 		$found{$_}++ for map { /(\w+) \S+$/ } split /\n/, slurp("$with->{dir}/access.log");
 	}
 }
+cmp_ok $told, '>=', 10, 'applications were told of their scripts';
 cmp_ok $found{$_}, '>', 5, "$found{$_} were $_" for qw(hot remembered warmed none);
 
 done_testing;

@@ -7,7 +7,7 @@ package Test::NginxModule;
 #     my $r = $ng->get('/a.txt');                 # as Test::Http::parse gives it
 #     is $ng->last->{status}, 'remembered';       # line of the access log: request, code, status, time, bytes
 #
-# The text stands in http { }. /srv/www in it is the tree, /run/ the directory of the test, 8080 and 8081 are free ports. Started by root, nginx's
+# The text stands in http { }. /srv/www in it is the tree, /run/ the directory of the test, 8080 to 8082 are free ports. Started by root, nginx's
 # workers run as www-data, and root_of() gives the tree to them.
 use v5.36;
 use parent 'Accel::Peer';
@@ -23,7 +23,7 @@ sub start ($class, $http, %arg) {
 	$self->{root} = Cwd::abs_path("$arg{root}");
 	$self->{dir} = File::Temp->newdir('nginx-module-XXXXXX', TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
-	$self->{ports} = { map { $_ => free_port() } 8080, 8081 };
+	$self->{ports} = { map { $_ => free_port() } 8080 .. 8082 };
 	$self->{port} = $self->{ports}{8080};
 	$self->{text} = $http;
 	$self->_write;
@@ -34,7 +34,7 @@ sub start ($class, $http, %arg) {
 
 sub _write ($self) {
 	my $dir = $self->{dir};
-	my $http = $self->{text} =~ s{/srv/www}{$self->{root}}gr =~ s{/run/}{$dir/}gr =~ s{\b(808[01])\b}{$self->{ports}{$1}}gr;
+	my $http = $self->{text} =~ s{/srv/www}{$self->{root}}gr =~ s{/run/}{$dir/}gr =~ s{\b(808[0-2])\b}{$self->{ports}{$1}}gr;
 	my $load = $self->{without} ? '' : "load_module @{[ Test::Util::nginx_module() ]};";
 	my $temp = join ' ', map { "${_}_temp_path $dir/temp;" } qw(client_body proxy fastcgi uwsgi scgi);
 	my $log = $self->{without} ? '' : '$stat_accel_status $stat_accel_time';
@@ -59,6 +59,9 @@ CONF
 sub connect ($self, $port = 8080) {
 	return IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{ports}{$port}", Timeout => 20) // die "nginx: $@";
 }
+
+# Of a server that listens with http2.
+sub url2 ($self) { return "http://127.0.0.1:$self->{ports}{8082}" }
 
 # The bytes of the reply.
 sub raw ($self, $head, $port = 8080) {
