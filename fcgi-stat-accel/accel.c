@@ -232,7 +232,9 @@ redirect(char **params, const char *path, const struct warm_found *found, GStrin
 static bool
 goes_on(const struct accel_conf *conf, char **params, int status)
 {
-	return (accel_is_auth(conf, params) && !(status == 503 && conf->late_503));
+	bool strict = conf->late_503 || param_is(params, "WARM_LATE", "503");
+
+	return (accel_is_auth(conf, params) && !(status == 503 && strict));
 }
 
 void

@@ -36,7 +36,8 @@ struct accel_conf {
 	const char *const *path_from;
 	/* WARM_CACHE_KEY names a file of one of these; .path NULL at the end; NULL: none */
 	const struct nginx_cache *caches;
-	bool late_503; /* an authorizer refuses at the deadline */
+	/* An authorizer refuses at the deadline, as with the variable WARM_LATE=503. */
+	bool late_503;
 	/* An answer is true for less than a second, so a web server must not keep it. */
 	bool no_store;
 	bool etag, last_modified;

@@ -197,7 +197,8 @@ static const struct option rows[] = {
 	{ "deadline", 'd', "MS", OPTION_NUMBER, AT(o.warm.deadline_ms), 0, MS_MAX, "10000", "ms",
 	    .prose = "Answer after this time at the latest; 0: no limit." },
 	{ "late", '\0', "go-on|503", OPTION_WORD, AT(late_503), .def = "go-on",
-	    .prose = "Answer of an authorizer at the deadline." },
+	    .prose = "Answer of an authorizer at the deadline, or at once if the queue is full. A "
+		     "request with WARM_LATE=503 gets 503." },
 	{ "remember", '\0', "MS", OPTION_NUMBER, AT(o.warm.remember_ms), 0, MS_MAX, "1000", "ms",
 	    .prose =
 		"Time that an answer is valid for other requests, also for a missing file. Below "

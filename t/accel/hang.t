@@ -188,6 +188,26 @@ subtest 'an authorizer goes on, or refuses' => sub {
 	down();
 };
 
+subtest 'a request says itself what is answered when its file is late' => sub {
+	up('-t', 1, '--per-device=1', '--queue=1', '--mode=auth', '--status-path=/st');
+	$sick->hang;
+	my %c;
+	for my $late (503, 504) {    # the second one is the queue
+		$c{$late} = $app->connect;
+		$c{$late}->send(request(1, 0, WARM_PATH => $sick->dir . "/f$late", WARM_LATE => $late));
+		ok $sick->wait_hanging(1), 'a thread hangs';
+	}
+	ok eventually(sub { $app->ask(SCRIPT_NAME => '/st')->{body} =~ /^accel\.threads\.stat\.queued: 1$/m }), 'the queue is full';
+	my $start = time;
+	is $app->ask(WARM_PATH => $sick->dir . '/f9', WARM_LATE => 503)->{status}, 503, 'WARM_LATE=503: a full queue';
+	is $app->ask(WARM_PATH => $sick->dir . '/f9')->{status}, 204, 'without it the server goes on';
+	cmp_ok time - $start, '<', $DEADLINE, 'both at once';
+	is $c{503}->reply->{status}, 503, 'WARM_LATE=503: the deadline';
+	is $c{504}->reply->{status}, 204, 'another value changes nothing';
+	%c = ();
+	down();
+};
+
 subtest 'the log names the slow file and the stage' => sub {
 	for my $case (['f1', 'stat'], ['big1', 'read']) {
 		my ($name, $stage) = @$case;

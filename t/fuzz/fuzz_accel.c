@@ -48,6 +48,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\1\16" BEGIN "\1\4\0\1\0\23\0\0\1\20X"
 	     "proxy:fcgi://h/a" END),
 	SEED("\30\17" BEGIN PATH),
+	SEED("\202\144" BEGIN "\1\4\0\1\0\32\0\0\11\1WARM_PATH/\11\3WARM_LATE503" END),
 	SEED("\1\40" BEGIN "\1\4\0\1\0\36\0\0\11\2WARM_PATH/d\13\4REQUEST_URI//d?" END),
 	{ NULL, 0 },
 };

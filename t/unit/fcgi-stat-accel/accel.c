@@ -403,6 +403,10 @@ TEST("/accel/reply/auth")
 		check_answer(&brief, PARAMS(), all[i], once);
 		check_answer(&strict, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i],
 		    late ? "Status: 503" : allow);
+		check_answer(&auth, PARAMS("WARM_LATE=503"), all[i], late ? "Status: 503" : kept);
+		check_answer(&auth, PARAMS("WARM_LATE=504"), all[i], kept);
+		check_answer(&strict, PARAMS("WARM_LATE=go-on"), all[i],
+		    late ? "Status: 503" : kept);
 	}
 }
 
