@@ -114,7 +114,7 @@ put_request(struct link *l, const struct accel_question *q)
 	p = put_param(params, "REQUEST_METHOD", nothing ? &head : &get);
 	p = put_param(p, "WARM_PATH", &q->name.path);
 	p = put_param(p, "REMOTE_ADDR", &q->client);
-	if (r->partial && !nothing) {
+	if ((r->partial || r->to != NGX_MAX_OFF_T_VALUE) && !nothing) {
 		value = range_header(r, range);
 		p = put_param(p, "HTTP_RANGE", &value);
 	}

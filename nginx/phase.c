@@ -7,6 +7,8 @@
  * When a request that waits ends, its pool's end takes it out of the question. */
 #include "nginx/stat_accel.h"
 
+#define FIRST_PART (256 * 1024)
+
 /* ---------------------------------------------------------------- what is known of a request */
 
 static void
@@ -170,11 +172,44 @@ asks(const struct accel_ctx *ctx, const struct accel_conf *conf)
 		(conf->open == ACCEL_OPEN_AUTO && accel_mount_asks(&ctx->name.path)));
 }
 
+/* With `aio threads` nginx's own threads read what it sends: only the first part is needed. */
+static bool
+sends_in_threads(const ngx_http_request_t *r)
+{
+#if (NGX_THREADS)
+	const ngx_http_core_loc_conf_t *clcf =
+	    ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+	return (clcf->aio == NGX_HTTP_AIO_THREADS);
+#else
+	return (false);
+#endif
+}
+
+static void
+limit(struct accel_range *range)
+{
+	if (range->from >= 0 && range->to > range->from)
+		range->to = ngx_min(range->to - range->from, FIRST_PART) + range->from;
+}
+
+/* A name whose first part is in memory is remembered apart from those that are there as a whole. */
+static uint64_t
+key_of(struct accel_ctx *ctx)
+{
+	uint64_t key = accel_memory_key(&ctx->name.path);
+
+	if (!sends_in_threads(ctx->r))
+		return (key);
+	limit(&ctx->name.range);
+	return (~key);
+}
+
 /* ACCEL_COLD: the request waits, and its handler is called again. */
 enum accel_kind
 accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 {
-	uint64_t key = accel_memory_key(&ctx->name.path);
+	uint64_t key = key_of(ctx);
 	enum accel_kind kind = ctx->answer;
 
 	if (kind != ACCEL_COLD) {

@@ -19,6 +19,7 @@ my $tree = File::Temp->newdir('nginx-peer-XXXXXX', TMPDIR => 1);
 chmod 0755, "$tree";
 mkdir "$tree/disk";
 put("$tree/disk/$_", 'x' x 3000) for qw(a b c);
+put("$tree/disk/long$_", 'x' x 300_000) for 1 .. 3;
 my $slow = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_ms => 0, read_ms => 0, no_open => 1);
 my $disk = $slow->dir;
 my $listen;
@@ -33,7 +34,7 @@ sub nginx () {
 	unlink "$tree/socket";
 	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
 	chmod 0777, "$tree/socket";
-	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } }",
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /threads/ { alias $disk/; aio threads; } }",
 		root => $tree);
 }
 sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
@@ -105,6 +106,23 @@ subtest 'an answer and the values that were asked for, at once' => sub {
 	syswrite $link, join '', answer();
 	is status($c), 200, '... and answers';
 	quiet($ng);
+};
+
+# Its threads read what comes after.
+subtest 'nginx sends in threads' => sub {
+	my $ng = nginx();
+	my $link;
+	for my $case (['/threads/long1', 'HTTP_RANGEbytes=0-262143'], ['/threads/long2', 'HTTP_RANGEbytes=7-262150', Range => 'bytes=7-290000'], ['/long3', '']) {
+		my ($path, $range, @header) = @$case;
+		my $c = $ng->connect;
+		syswrite $c, request_head('GET', $path, @header);
+		$link //= accepted();
+		my ($asked) = bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s) =~ /(HTTP_RANGEbytes=[0-9-]*)/;
+		is $asked // '', $range, "$path: the bytes that are asked for";
+		warm($path =~ s{.*/}{}r);
+		syswrite $link, join '', answer();
+		like status($c), qr/^20[06]$/, '... and it is sent';
+	}
 };
 
 subtest 'a name that is too long for a question' => sub {
