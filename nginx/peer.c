@@ -6,17 +6,12 @@
  *
  * While it is down nothing is asked, and nginx serves as without the module.  Each change is logged
  * once.  What it answers is not believed: the name is looked at again, as before the question. */
-#include "nginx/stat_accel.h"
+#include "nginx/records.h"
 
-#define LINKS_MAX  256u
-#define SILENT_MS  1000u
-#define AGAIN_MS   1000u
-#define IN_SIZE    4096u
-#define HEAD_MAX   512u   /* of an answer; more is skipped */
-#define PATH_LIMIT 60000u /* what a record has room for, beside the other parameters */
-
-enum { FCGI_BEGIN = 1, FCGI_END = 3, FCGI_PARAMS, FCGI_STDIN, FCGI_STDOUT, FCGI_STDERR };
-enum { FCGI_GET_VALUES = 9, FCGI_GET_VALUES_RESULT = 10, FCGI_HEAD = 8 };
+#define LINKS_MAX 256u
+#define SILENT_MS 1000u
+#define AGAIN_MS  1000u
+#define IN_SIZE   4096u
 
 /* One connection. */
 struct link {
@@ -25,125 +20,14 @@ struct link {
 	ngx_connection_t *c;
 	struct accel_question *q; /* NULL: none */
 	bool used;                /* it has answered before */
-	bool ended;               /* the answer to q has been read */
 	/* bytes to send */
 	u_char *out;
 	size_t out_len, out_sent;
-	/* the record that is read */
-	u_char record[FCGI_HEAD];
-	size_t record_len, left; /* left: of its content and padding */
-	size_t content;          /* left: of its content */
-	u_char head[HEAD_MAX];
-	size_t head_len;
+	struct accel_reader in;
 };
 
 static void read_event(ngx_event_t *ev);
 static void write_event(ngx_event_t *ev);
-
-/* ---------------------------------------------------------------- a FastCGI request */
-
-static u_char *
-put_record(u_char *p, unsigned type, unsigned id, size_t content)
-{
-	*p++ = 1;
-	*p++ = (u_char)type;
-	*p++ = 0;
-	*p++ = (u_char)id;
-	*p++ = (u_char)(content >> 8);
-	*p++ = (u_char)content;
-	*p++ = 0;
-	*p++ = 0;
-	return (p);
-}
-
-static u_char *
-put_length(u_char *p, size_t n)
-{
-	if (n < 128) {
-		*p++ = (u_char)n;
-		return (p);
-	}
-	*p++ = (u_char)(n >> 24 | 0x80);
-	*p++ = (u_char)(n >> 16);
-	*p++ = (u_char)(n >> 8);
-	*p++ = (u_char)n;
-	return (p);
-}
-
-static u_char *
-put_param(u_char *p, const char *name, const ngx_str_t *value)
-{
-	size_t n = ngx_strlen(name);
-
-	p = put_length(p, n);
-	p = put_length(p, value->len);
-	p = ngx_cpymem(p, name, n);
-	return (ngx_cpymem(p, value->data, value->len));
-}
-
-static ngx_str_t
-range_header(const struct accel_range *range, u_char *to)
-{
-	u_char *p;
-
-	if (range->from < 0)
-		p = ngx_sprintf(to, "bytes=%O", range->from);
-	else if (range->to == NGX_MAX_OFF_T_VALUE)
-		p = ngx_sprintf(to, "bytes=%O-", range->from);
-	else
-		p = ngx_sprintf(to, "bytes=%O-%O", range->from, range->to - 1);
-	return ((ngx_str_t){ (size_t)(p - to), to });
-}
-
-/* False: no memory. */
-static bool
-put_request(struct link *l, const struct accel_question *q)
-{
-	static const ngx_str_t get = ngx_string("GET"), head = ngx_string("HEAD");
-	u_char range[64], *p, *params;
-	const struct accel_range *r = &q->name.range;
-	bool nothing = r->to == 0;
-	ngx_str_t value;
-
-	l->out = ngx_alloc(q->name.path.len + q->client.len + 512, l->c->log);
-	if (l->out == NULL)
-		return (false);
-	p = put_record(l->out, FCGI_BEGIN, 1, 8);
-	p = ngx_cpymem(p, "\0\1\1\0\0\0\0\0", 8); /* a responder; the connection is kept */
-	params = p + FCGI_HEAD;
-	p = put_param(params, "REQUEST_METHOD", nothing ? &head : &get);
-	p = put_param(p, "WARM_PATH", &q->name.path);
-	p = put_param(p, "REMOTE_ADDR", &q->client);
-	if ((r->partial || r->to != NGX_MAX_OFF_T_VALUE) && !nothing) {
-		value = range_header(r, range);
-		p = put_param(p, "HTTP_RANGE", &value);
-	}
-	put_record(params - FCGI_HEAD, FCGI_PARAMS, 1, (size_t)(p - params));
-	p = put_record(p, FCGI_PARAMS, 1, 0);
-	p = put_record(p, FCGI_STDIN, 1, 0);
-	l->out_len = (size_t)(p - l->out);
-	l->out_sent = 0;
-	return (true);
-}
-
-static bool
-put_get_values(struct link *l)
-{
-	static const ngx_str_t none = ngx_null_string;
-	static const char name[] = "FCGI_MPXS_CONNS";
-	u_char *p;
-
-	if (l->out != NULL)
-		return (true); /* it still has something to send */
-	l->out = ngx_alloc(64, l->c->log);
-	if (l->out == NULL)
-		return (false);
-	p = put_record(l->out, FCGI_GET_VALUES, 0, sizeof(name) - 1 + 2);
-	p = put_param(p, name, &none);
-	l->out_len = (size_t)(p - l->out);
-	l->out_sent = 0;
-	return (true);
-}
 
 /* ---------------------------------------------------------------- up and down */
 
@@ -210,6 +94,31 @@ heard(struct accel_peer *p)
 }
 
 /* ---------------------------------------------------------------- sending */
+
+/* Bytes for the connection, which has nothing to send.  False: no memory. */
+static bool
+put_question(struct link *l, const struct accel_question *q)
+{
+	l->out = ngx_alloc(accel_question_size(q), l->c->log);
+	if (l->out == NULL)
+		return (false);
+	l->out_len = (size_t)(accel_put_question(l->out, q) - l->out);
+	l->out_sent = 0;
+	return (true);
+}
+
+static bool
+put_get_values(struct link *l)
+{
+	if (l->out != NULL)
+		return (true); /* it still has something to send */
+	l->out = ngx_alloc(ACCEL_GET_VALUES_SIZE, l->c->log);
+	if (l->out == NULL)
+		return (false);
+	l->out_len = (size_t)(accel_put_get_values(l->out) - l->out);
+	l->out_sent = 0;
+	return (true);
+}
 
 /* False: the connection is lost. */
 static bool
@@ -284,8 +193,8 @@ static ngx_int_t
 ask_on(struct link *l, struct accel_question *q)
 {
 	l->q = q;
-	l->head_len = 0;
-	if (!put_request(l, q) || !send_out(l)) {
+	accel_reader_begin(&l->in);
+	if (!put_question(l, q) || !send_out(l)) {
 		link_free(l);
 		return (NGX_ERROR);
 	}
@@ -313,7 +222,7 @@ accel_peer_ask(struct accel_peer *p, struct accel_question *q)
 {
 	struct link *l;
 
-	if (p->down || q->name.path.len > PATH_LIMIT)
+	if (p->down || q->name.path.len > ACCEL_PATH_LIMIT)
 		return (NGX_ERROR);
 	while ((l = idle_link(p)) != NULL)
 		if (ask_on(l, q) == NGX_OK)
@@ -346,20 +255,25 @@ next_waiting(struct accel_peer *p)
 
 /* ---------------------------------------------------------------- an answer */
 
+static void
+rest(struct link *l)
+{
+	l->c->idle = 1;
+	ngx_queue_remove(&l->at);
+	ngx_queue_insert_head(&l->peer->idle, &l->at);
+}
+
 /* The connection is free for the next question before those who waited go on. */
 static void
 answered(struct link *l)
 {
 	struct accel_question *q = l->q;
 	struct accel_peer *p = l->peer;
-	bool late = l->head_len >= 11 && ngx_strncmp(l->head, "Status: 503", 11) == 0;
+	bool late = accel_answer_is_late(&l->in);
 
 	l->q = NULL;
-	l->ended = false;
 	l->used = true;
-	l->c->idle = 1;
-	ngx_queue_remove(&l->at);
-	ngx_queue_insert_head(&p->idle, &l->at);
+	rest(l);
 	if (ngx_queue_empty(&p->busy) && p->watch.timer_set)
 		ngx_del_timer(&p->watch);
 	next_waiting(p);
@@ -370,71 +284,24 @@ answered(struct link *l)
 	accel_question_done(q);
 }
 
-static void
-take_content(struct link *l, const u_char *p, size_t n)
-{
-	size_t room = HEAD_MAX - l->head_len;
-
-	if (l->record[1] != FCGI_STDOUT)
-		return;
-	n = ngx_min(n, room);
-	ngx_memcpy(l->head + l->head_len, p, n);
-	l->head_len += n;
-}
-
-static bool
-record_is_expected(const struct link *l)
-{
-	unsigned type = l->record[1], id = (unsigned)l->record[2] << 8 | l->record[3];
-
-	if (l->record[0] != 1)
-		return (false);
-	if (type == FCGI_GET_VALUES_RESULT)
-		return (id == 0);
-	return (l->q != NULL && !l->ended && id == 1 &&
-		(type == FCGI_STDOUT || type == FCGI_STDERR || type == FCGI_END));
-}
-
 /* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI.  After an
  * answer may come what GET_VALUES asked for. */
 static ngx_int_t
-feed(struct link *l, const u_char *p, size_t n)
+feed(struct link *l, const u_char *p, const u_char *end)
 {
-	size_t part;
-
-	while (n > 0) {
-		if (l->record_len < FCGI_HEAD) {
-			l->record[l->record_len++] = *p++;
-			n--;
-			if (l->record_len < FCGI_HEAD)
-				continue;
-			if (!record_is_expected(l))
-				return (NGX_ERROR);
-			l->content = (size_t)l->record[4] << 8 | l->record[5];
-			l->left = l->content + l->record[6];
-		} else {
-			part = ngx_min(n, l->left);
-			if (l->content > 0)
-				take_content(l, p, ngx_min(part, l->content));
-			l->content -= ngx_min(part, l->content);
-			l->left -= part;
-			p += part;
-			n -= part;
-		}
-		if (l->left > 0)
-			continue;
-		l->record_len = 0;
-		if (l->record[1] == FCGI_GET_VALUES_RESULT || l->record[1] == FCGI_END)
+	while (p < end) {
+		switch (accel_read_record(&l->in, &p, end)) {
+		case ACCEL_RECORD_PART: break;
+		case ACCEL_RECORD_BAD: return (NGX_ERROR);
+		case ACCEL_RECORD_END: heard(l->peer); break;
+		case ACCEL_RECORD_VALUES:
 			heard(l->peer);
-		if (l->record[1] == FCGI_GET_VALUES_RESULT && l->q == NULL) {
-			l->c->idle = 1;
-			ngx_queue_remove(&l->at);
-			ngx_queue_insert_head(&l->peer->idle, &l->at);
+			if (l->q == NULL)
+				rest(l);
+			break;
 		}
-		if (l->record[1] == FCGI_END)
-			l->ended = true;
 	}
-	if (!l->ended)
+	if (l->q == NULL || l->in.asked)
 		return (NGX_OK);
 	if (l->out != NULL)
 		return (NGX_ERROR); /* it was not asked to the end */
@@ -449,7 +316,7 @@ lost(struct link *l)
 {
 	struct accel_question *q = l->q;
 	struct accel_peer *p = l->peer;
-	bool again = l->used && l->head_len == 0;
+	bool again = l->used && l->in.head_len == 0;
 
 	link_free(l);
 	if (q == NULL)
@@ -485,7 +352,7 @@ read_event(ngx_event_t *ev)
 			lost(l);
 			return;
 		}
-		rc = feed(l, in, (size_t)n);
+		rc = feed(l, in, in + n);
 		if (rc == NGX_ERROR) {
 			go_down(l->peer, "has sent bytes that are not an answer in FastCGI");
 			return;

@@ -5,6 +5,7 @@
  *     probe.c      is it in memory now?                                system calls that never wait
  *     ask.c        equal misses share one question; a deadline each
  *     peer.c       fcgi-stat-accel opens and reads
+ *     records.c    the bytes of its questions and answers
  *     threads.c    or a thread of nginx does
  *     mounts.c     is it on a mount where each open() asks again?  Then a thread opens it, and
  *     given.c      nginx gets the descriptor
