@@ -12,6 +12,10 @@
 static ngx_queue_t buckets[BUCKETS];
 static ngx_uint_t out;
 static ngx_queue_t by_age;
+static ngx_queue_t ended; /* whose waiters are to go on */
+static ngx_event_t deliver_event;
+
+static void deliver(ngx_event_t *ev);
 
 static ngx_queue_t *
 bucket_of(uint64_t key)
@@ -26,6 +30,9 @@ accel_ask_init(void)
 		ngx_queue_init(&buckets[i]);
 	}
 	ngx_queue_init(&by_age);
+	ngx_queue_init(&ended);
+	deliver_event.handler = deliver;
+	deliver_event.log = ngx_cycle->log;
 }
 
 static bool
@@ -127,18 +134,35 @@ accel_ask_leave(struct accel_ctx *ctx)
 	ctx->question = NULL;
 }
 
-/* Who waits may end any other request that waits, so each is taken from the head. */
+/* Those who wait go on later, from the event loop: they may ask for other names, and end any other
+ * request that waits, while the caller is still at its connections.  Nobody joins any more: who
+ * asks again asks anew. */
 void
-accel_question_done(struct accel_question *q)
+accel_question_end(struct accel_question *q, enum accel_kind kind)
 {
-	while (!ngx_queue_empty(&q->waiters)) {
-		struct accel_ctx *ctx =
-		    ngx_queue_data(ngx_queue_head(&q->waiters), struct accel_ctx, link);
+	q->kind = kind;
+	ngx_queue_remove(&q->link);
+	ngx_queue_insert_tail(&ended, &q->link);
+	ngx_post_event(&deliver_event, &ngx_posted_events);
+}
 
-		accel_ask_leave(ctx);
-		accel_answered(ctx, q);
+static void
+deliver(ngx_event_t *ev)
+{
+	struct accel_question *q;
+	struct accel_ctx *ctx;
+
+	(void)ev;
+	while (!ngx_queue_empty(&ended)) {
+		q = ngx_queue_data(ngx_queue_head(&ended), struct accel_question, link);
+		/* one may end another, so each is taken from the head */
+		while (!ngx_queue_empty(&q->waiters)) {
+			ctx = ngx_queue_data(ngx_queue_head(&q->waiters), struct accel_ctx, link);
+			accel_ask_leave(ctx);
+			accel_answered(ctx, q);
+		}
+		question_free(q);
 	}
-	question_free(q);
 }
 
 bool

@@ -45,8 +45,7 @@ link_free(struct link *l)
 static void
 fail(struct accel_question *q)
 {
-	q->kind = ACCEL_FAILED;
-	accel_question_done(q);
+	accel_question_end(q, ACCEL_FAILED);
 }
 
 static void
@@ -263,36 +262,32 @@ rest(struct link *l)
 	ngx_queue_insert_head(&l->peer->idle, &l->at);
 }
 
-/* The connection is free for the next question before those who waited go on. */
 static void
 answered(struct link *l)
 {
 	struct accel_question *q = l->q;
 	struct accel_peer *p = l->peer;
 	bool late = accel_answer_is_late(&l->in);
+	enum accel_kind kind;
 
 	l->q = NULL;
 	l->used = true;
 	rest(l);
 	if (ngx_queue_empty(&p->busy) && p->watch.timer_set)
 		ngx_del_timer(&p->watch);
-	next_waiting(p);
-	q->kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
-	q->hot = q->kind != ACCEL_COLD && !late;
-	if (q->kind == ACCEL_COLD)
-		q->kind = ACCEL_FAILED;
-	accel_question_done(q);
+	kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
+	q->hot = kind != ACCEL_COLD && !late;
+	accel_question_end(q, kind != ACCEL_COLD ? kind : ACCEL_FAILED);
 }
 
-/* NGX_OK: all is used; NGX_DONE: the link has changed hands; NGX_ERROR: not FastCGI.  After an
- * answer may come what GET_VALUES asked for. */
-static ngx_int_t
+/* After an answer may come what GET_VALUES asked for.  False: it is not FastCGI. */
+static bool
 feed(struct link *l, const u_char *p, const u_char *end)
 {
 	while (p < end) {
 		switch (accel_read_record(&l->in, &p, end)) {
 		case ACCEL_RECORD_PART: break;
-		case ACCEL_RECORD_BAD: return (NGX_ERROR);
+		case ACCEL_RECORD_BAD: return (false);
 		case ACCEL_RECORD_END: heard(l->peer); break;
 		case ACCEL_RECORD_VALUES:
 			heard(l->peer);
@@ -302,11 +297,11 @@ feed(struct link *l, const u_char *p, const u_char *end)
 		}
 	}
 	if (l->q == NULL || l->in.asked)
-		return (NGX_OK);
+		return (true);
 	if (l->out != NULL)
-		return (NGX_ERROR); /* it was not asked to the end */
+		return (false); /* it was not asked to the end */
 	answered(l);
-	return (NGX_DONE);
+	return (true);
 }
 
 /* A kept connection that ends before the first byte of an answer: the accelerator was replaced, and
@@ -319,13 +314,11 @@ lost(struct link *l)
 	bool again = l->used && l->in.head_len == 0;
 
 	link_free(l);
-	if (q == NULL)
-		return;
-	if (again && accel_peer_ask(p, q) == NGX_OK)
-		return;
-	if (!again)
+	if (q != NULL && !again)
 		go_down(p, "has closed a connection without an answer");
-	fail(q);
+	if (q != NULL && accel_peer_ask(p, q) != NGX_OK)
+		fail(q);
+	next_waiting(p);
 }
 
 static void
@@ -333,33 +326,31 @@ read_event(ngx_event_t *ev)
 {
 	ngx_connection_t *c = ev->data;
 	struct link *l = c->data;
+	struct accel_peer *p = l->peer;
 	u_char in[IN_SIZE];
 	ssize_t n;
-	ngx_int_t rc;
 
 	if (c->close) { /* the worker ends */
 		link_free(l);
 		return;
 	}
-	for (;;) {
+	do {
 		n = c->recv(c, in, sizeof(in));
-		if (n == NGX_AGAIN) {
-			if (ngx_handle_read_event(c->read, 0) != NGX_OK)
-				lost(l);
-			return;
-		}
+		if (n == NGX_AGAIN)
+			break;
 		if (n <= 0) {
 			lost(l);
 			return;
 		}
-		rc = feed(l, in, in + n);
-		if (rc == NGX_ERROR) {
-			go_down(l->peer, "has sent bytes that are not an answer in FastCGI");
+		if (!feed(l, in, in + n)) {
+			go_down(p, "has sent bytes that are not an answer in FastCGI");
 			return;
 		}
-		if (rc == NGX_DONE)
-			return;
-	}
+	} while (c->read->ready);
+	if (ngx_handle_read_event(c->read, 0) != NGX_OK)
+		lost(l);
+	else
+		next_waiting(p);
 }
 
 static void

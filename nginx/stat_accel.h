@@ -198,7 +198,7 @@ void accel_ask_leave(struct accel_ctx *ctx);
 bool accel_ask_is_slow(const ngx_str_t *path);
 
 struct accel_question {
-	ngx_queue_t link;    /* of those with this hash */
+	ngx_queue_t link;    /* of those with this hash; of those that have ended */
 	ngx_queue_t age;     /* of all, the oldest first */
 	ngx_queue_t at;      /* waiting for a connection of the peer */
 	ngx_queue_t waiters; /* struct accel_ctx */
@@ -216,7 +216,8 @@ struct accel_question {
 	bool hot; /* it is in memory now */
 };
 
-void accel_question_done(struct accel_question *q);
+/* Who was asked answers; q is not the caller's any more. */
+void accel_question_end(struct accel_question *q, enum accel_kind kind);
 
 /* mounts.c: of the mount that this path is on. */
 void accel_mounts_init(void);
@@ -226,12 +227,10 @@ uint32_t accel_mount_id(const ngx_str_t *path);
 /* given.c */
 void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
 
-/* peer.c */
+/* peer.c and threads.c.  NGX_OK: accel_question_end() comes; NGX_ERROR: it does not. */
 void accel_peer_init(struct accel_peer *p); /* in each worker */
 void accel_peer_end(struct accel_peer *p);
 ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
-
-/* threads.c */
 ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
 
 /* vars.c */

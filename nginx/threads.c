@@ -89,7 +89,7 @@ done(ngx_event_t *ev)
 	struct accel_question *q = *(struct accel_question **)task->ctx;
 
 	ngx_free(task);
-	accel_question_done(q);
+	accel_question_end(q, q->kind);
 }
 
 ngx_int_t

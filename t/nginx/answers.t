@@ -34,7 +34,7 @@ sub nginx () {
 	unlink "$tree/socket";
 	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
 	chmod 0777, "$tree/socket";
-	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /threads/ { alias $disk/; aio threads; } }",
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
 		root => $tree);
 }
 sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
@@ -54,6 +54,7 @@ sub bytes ($link, $match) {
 }
 sub accepted () { return IO::Select->new($listen)->can_read(8) ? $listen->accept : die "nginx does not connect\n" }
 sub asked ($name) { my $link = accepted(); like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/$name/, "asked for $name"; return $link }
+sub asked_on ($link, $name) { like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/$name/, "... asked for $name" }
 sub warm ($name) { slurp("$disk/$name") }
 sub quiet ($ng) { unlike $ng->log, qr/\[(?:alert|emerg|error)\]/, 'no error is logged' }
 
@@ -123,6 +124,33 @@ subtest 'nginx sends in threads' => sub {
 		syswrite $link, join '', answer();
 		like status($c), qr/^20[06]$/, '... and it is sent';
 	}
+};
+
+subtest 'who asks again while an answer is handed out' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/again/a');
+	my $link = asked('a');
+	syswrite $link, join '', answer('503 Service Unavailable');
+	asked_on($link, 'a');
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c), 200, 'gets an answer of its own';
+	quiet($ng);
+};
+
+subtest 'more questions than connections' => sub {
+	my $ng = nginx();
+	my %c = (a => begin($ng, '/a'));
+	my $link = asked('a');
+	unlink "$tree/socket";                  # no more connections
+	$c{$_} = begin($ng, "/$_") for qw(b c);
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c{a}), 200, 'a is answered';
+	asked_on($link, 'b');
+	close $link;
+	is status($c{$_}), 200, "$_ is served without it" for qw(b c);
+	is scalar(() = $ng->log =~ /\[error\]/g), 1, '... and it is said once';
 };
 
 subtest 'a name that is too long for a question' => sub {
