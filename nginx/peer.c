@@ -178,13 +178,22 @@ link_new(struct accel_peer *p)
 	return (l);
 }
 
+/* The silence is counted from now. */
 static void
 watch_from_now(struct accel_peer *p)
 {
-	if (!p->watch.timer_set) {
-		p->heard = ngx_current_msec;
+	p->heard = ngx_current_msec;
+	p->asked_values = false;
+	if (!p->watch.timer_set)
 		ngx_add_timer(&p->watch, SILENT_MS);
-	}
+}
+
+/* While nothing is out, there is nothing to be heard. */
+static void
+watch_no_more(struct accel_peer *p)
+{
+	if (!p->down && ngx_queue_empty(&p->busy) && p->watch.timer_set)
+		ngx_del_timer(&p->watch);
 }
 
 /* NGX_ERROR: the connection is gone. */
@@ -197,7 +206,8 @@ ask_on(struct link *l, struct accel_question *q)
 		link_free(l);
 		return (NGX_ERROR);
 	}
-	watch_from_now(l->peer);
+	if (!l->peer->watch.timer_set)
+		watch_from_now(l->peer);
 	return (NGX_OK);
 }
 
@@ -273,8 +283,7 @@ answered(struct link *l)
 	l->q = NULL;
 	l->used = true;
 	rest(l);
-	if (ngx_queue_empty(&p->busy) && p->watch.timer_set)
-		ngx_del_timer(&p->watch);
+	watch_no_more(p);
 	kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
 	q->hot = kind != ACCEL_COLD && !late;
 	accel_question_end(q, kind != ACCEL_COLD ? kind : ACCEL_FAILED);
@@ -305,7 +314,7 @@ feed(struct link *l, const u_char *p, const u_char *end)
 }
 
 /* A kept connection that ends before the first byte of an answer: the accelerator was replaced, and
- * the question is asked again. */
+ * the question is asked again; the new one has its own time to answer. */
 static void
 lost(struct link *l)
 {
@@ -318,6 +327,9 @@ lost(struct link *l)
 		go_down(p, "has closed a connection without an answer");
 	if (q != NULL && accel_peer_ask(p, q) != NGX_OK)
 		fail(q);
+	if (q != NULL && !p->down)
+		watch_from_now(p);
+	watch_no_more(p);
 	next_waiting(p);
 }
 
@@ -386,16 +398,15 @@ watch(ngx_event_t *ev)
 		ask_values(p);
 		return;
 	}
+	ngx_add_timer(&p->watch, SILENT_MS);
 	if (ngx_current_msec - p->heard < SILENT_MS)
 		p->asked_values = false;
-	else if (p->asked_values) {
+	else if (p->asked_values)
 		go_down(p, "does not answer");
-		return;
-	} else {
+	else {
 		p->asked_values = true;
 		ask_values(p);
 	}
-	ngx_add_timer(&p->watch, SILENT_MS);
 }
 
 void

@@ -138,6 +138,26 @@ subtest 'who asks again while an answer is handed out' => sub {
 	quiet($ng);
 };
 
+subtest 'one that is replaced' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c), 200, 'a is answered';
+	$c = begin($ng, '/b');
+	asked_on($link, 'b');
+	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, 'after a second nginx asks whether it is alive';
+	close $link;
+	$link = asked('b');
+	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, '... and so with the new one';
+	warm('b');
+	syswrite $link, join '', answer();
+	is status($c), 200, 'b is answered';
+	ok !IO::Select->new($link)->can_read(1.3), 'nothing is asked while nothing is out';
+	quiet($ng);
+};
+
 subtest 'more questions than connections' => sub {
 	my $ng = nginx();
 	my %c = (a => begin($ng, '/a'));
