@@ -80,7 +80,7 @@ question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t ke
 	ngx_queue_init(&q->waiters);
 	ngx_queue_insert_tail(bucket_of(key), &q->link);
 	ngx_queue_insert_tail(&by_age, &q->age);
-	out++;
+	accel_row->out = ++out;
 	return (q);
 }
 
@@ -89,7 +89,7 @@ question_free(struct accel_question *q)
 {
 	ngx_queue_remove(&q->link);
 	ngx_queue_remove(&q->age);
-	out--;
+	accel_row->out = --out;
 	if (q->fd >= 0)
 		close(q->fd);
 	ngx_free(q);
@@ -100,9 +100,28 @@ question_free(struct accel_question *q)
 static ngx_int_t
 post(const struct accel_conf *conf, struct accel_question *q)
 {
-	if (conf->peer != NULL && !q->name.list && !q->name.open)
-		return (accel_peer_ask(conf->peer, q));
-	return (accel_threads_ask(conf->pool, q));
+	bool peer = conf->peer != NULL && !q->name.list && !q->name.open;
+
+	if ((peer ? accel_peer_ask(conf->peer, q) : accel_threads_ask(conf->pool, q)) != NGX_OK)
+		return (NGX_ERROR);
+	accel_count(peer ? ACCEL_COUNT_asked_peer : ACCEL_COUNT_asked_threads);
+	return (NGX_OK);
+}
+
+/* NULL: nobody could be asked. */
+static struct accel_question *
+ask_first(const struct accel_ctx *ctx, const struct accel_conf *conf, const struct accel_name *name,
+    uint64_t key)
+{
+	struct accel_question *q =
+	    question_new(name, &ctx->r->connection->addr_text, key, conf->warm);
+
+	if (q != NULL && post(conf, q) == NGX_OK)
+		return (q);
+	if (q != NULL)
+		question_free(q);
+	accel_count(ACCEL_COUNT_refused);
+	return (NULL);
 }
 
 ngx_int_t
@@ -111,15 +130,12 @@ accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_nam
 {
 	struct accel_question *q = find(name, key);
 
-	if (q == NULL) {
-		q = question_new(name, &ctx->r->connection->addr_text, key, conf->warm);
-		if (q == NULL)
-			return (NGX_ERROR);
-		if (post(conf, q) != NGX_OK) {
-			question_free(q);
-			return (NGX_ERROR);
-		}
-	}
+	if (q != NULL)
+		accel_count(ACCEL_COUNT_joined);
+	else
+		q = ask_first(ctx, conf, name, key);
+	if (q == NULL)
+		return (NGX_ERROR);
 	ctx->question = q;
 	ngx_queue_insert_tail(&q->waiters, &ctx->link);
 	return (NGX_OK);
@@ -140,6 +156,9 @@ accel_ask_leave(struct accel_ctx *ctx)
 void
 accel_question_end(struct accel_question *q, enum accel_kind kind)
 {
+	accel_count(kind == ACCEL_LATE     ? ACCEL_COUNT_answers_late
+		    : kind == ACCEL_FAILED ? ACCEL_COUNT_answers_failed
+					   : ACCEL_COUNT_answers);
 	q->kind = kind;
 	ngx_queue_remove(&q->link);
 	ngx_queue_insert_tail(&ended, &q->link);

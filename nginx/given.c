@@ -93,4 +93,6 @@ accel_give(struct accel_ctx *ctx, const struct accel_question *q)
 	ngx_rbtree_insert(&ctx->given->rbtree, &f->node);
 	ctx->given->current++;
 	ngx_queue_insert_head(&ctx->given->expire_queue, &f->queue);
+	if (f->fd != NGX_INVALID_FILE)
+		accel_count(ACCEL_COUNT_given);
 }

@@ -114,5 +114,7 @@ accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms)
 	for (unsigned i = 0; i < WAYS && to->key != key; i++)
 		if (set[i].key == key || left_of(&set[i]) < left_of(to))
 			to = &set[i];
+	if (to->key != key && left_of(to) > 0)
+		accel_count(ACCEL_COUNT_forgotten);
 	*to = (struct place){ key, ngx_current_msec + ms, kind };
 }

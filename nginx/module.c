@@ -95,6 +95,7 @@ peer_of(ngx_conf_t *cf, const ngx_url_t *url)
 	p->name = url->url;
 	p->sockaddr = url->addrs[0].sockaddr;
 	p->socklen = url->addrs[0].socklen;
+	p->number = mcf->peers->nelts - 1;
 	*all = p;
 	return (p);
 }
@@ -158,6 +159,30 @@ set_late(ngx_conf_t *cf, ngx_command_t *cmd, void *data)
 	return (NGX_CONF_OK);
 }
 
+/* stat_accel_status [text | json | prometheus]; */
+static char *
+set_status(ngx_conf_t *cf, ngx_command_t *cmd, void *data)
+{
+	static const ngx_str_t text = ngx_string("text");
+	ngx_http_core_loc_conf_t *clcf =
+	    ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+	const ngx_str_t *words = cf->args->elts;
+	struct accel_conf *conf = data;
+
+	(void)cmd;
+	if (conf->page != NULL)
+		return ("is duplicate");
+	conf->page = accel_page_of(cf->args->nelts > 1 ? &words[1] : &text);
+	if (conf->page == NULL) {
+		ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+		    "stat_accel_status: expected \"text\", \"json\" or \"prometheus\", got \"%V\"",
+		    &words[1]);
+		return (NGX_CONF_ERROR);
+	}
+	clcf->handler = accel_status_handler;
+	return (NGX_CONF_OK);
+}
+
 #define ANYWHERE (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_HTTP_LIF_CONF)
 
 static ngx_conf_enum_t open_words[] = {
@@ -183,6 +208,9 @@ static ngx_command_t commands[] = {
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, open), open_words },
 	{ ngx_string("stat_accel_warm"), ANYWHERE | NGX_CONF_TAKE1, ngx_conf_set_size_slot,
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, warm), NULL },
+	{ ngx_string("stat_accel_status"),
+	    NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, set_status,
+	    NGX_HTTP_LOC_CONF_OFFSET, 0, NULL },
 	ngx_null_command,
 };
 
@@ -191,7 +219,7 @@ static ngx_command_t commands[] = {
 static ngx_int_t
 preconfiguration(ngx_conf_t *cf)
 {
-	if (accel_vars_add(cf) != NGX_OK)
+	if (accel_vars_add(cf) != NGX_OK || accel_counters_add(cf) != NGX_OK)
 		return (NGX_ERROR);
 	return (accel_listen(cf));
 }
@@ -220,6 +248,7 @@ init_process(ngx_cycle_t *cycle)
 
 	if (mcf == NULL)
 		return (NGX_OK);
+	accel_counters_init(mcf);
 	accel_ask_init();
 	accel_mounts_init();
 	each_peer(mcf, accel_peer_init);
@@ -232,8 +261,10 @@ exit_process(ngx_cycle_t *cycle)
 	const struct accel_main_conf *mcf =
 	    ngx_http_cycle_get_module_main_conf(cycle, ngx_http_stat_accel_module);
 
-	if (mcf != NULL)
-		each_peer(mcf, accel_peer_end);
+	if (mcf == NULL)
+		return;
+	each_peer(mcf, accel_peer_end);
+	accel_counters_end();
 }
 
 static ngx_http_module_t context = {

@@ -58,6 +58,7 @@ go_down(struct accel_peer *p, const char *why)
 		ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
 		    "stat_accel: \"%V\" %s; files are served without it until it answers", &p->name,
 		    why);
+	accel_count_peer(p, true);
 	p->down = true;
 	if (p->watch.timer_set)
 		ngx_del_timer(&p->watch);
@@ -85,6 +86,7 @@ heard(struct accel_peer *p)
 	p->asked_values = false;
 	if (!p->down)
 		return;
+	accel_count_peer(p, false);
 	p->down = false;
 	if (p->watch.timer_set)
 		ngx_del_timer(&p->watch);

@@ -21,6 +21,13 @@ forget(void *data)
 		ngx_del_timer(&ctx->deadline);
 }
 
+static void
+ended(void *data)
+{
+	accel_count_request(data);
+	forget(data);
+}
+
 struct accel_ctx *
 accel_ctx_find(const ngx_http_request_t *r)
 {
@@ -29,7 +36,7 @@ accel_ctx_find(const ngx_http_request_t *r)
 
 	/* an internal redirect has cleared the module's place */
 	for (c = r->pool->cleanup; ctx == NULL && c != NULL; c = c->next)
-		if (c->handler == forget && ((struct accel_ctx *)c->data)->r == r)
+		if (c->handler == ended && ((struct accel_ctx *)c->data)->r == r)
 			ctx = c->data;
 	return (ctx);
 }
@@ -50,7 +57,7 @@ ctx_get(ngx_http_request_t *r)
 		ctx = c->data;
 		ngx_memzero(ctx, sizeof(*ctx));
 		ctx->r = r;
-		c->handler = forget;
+		c->handler = ended;
 	}
 	forget(ctx); /* post_action redirects a request that waits */
 	ctx->phase = ACCEL_BEFORE;
@@ -99,7 +106,9 @@ go_on(struct accel_ctx *ctx, enum accel_kind kind)
 		ngx_del_timer(&ctx->deadline);
 	ctx->answer = kind;
 	ctx->waited += ngx_current_msec - ctx->began;
-	if (kind != ACCEL_FAILED)
+	if (kind == ACCEL_FAILED)
+		ctx->failed = true;
+	else
 		note(ctx, kind == ACCEL_LATE ? ACCEL_WAS_LATE : ACCEL_WARMED);
 	ngx_http_set_log_request(c->log, r);
 	r->read_event_handler = ngx_http_block_reading;
@@ -145,8 +154,10 @@ wait_for(struct accel_ctx *ctx, struct accel_conf *conf, uint64_t key)
 {
 	ngx_http_request_t *r = ctx->r;
 
-	if (accel_ask(ctx, conf, &ctx->name, key) != NGX_OK)
+	if (accel_ask(ctx, conf, &ctx->name, key) != NGX_OK) {
+		ctx->failed = true;
 		return (ACCEL_FAILED);
+	}
 	ctx->began = ngx_current_msec;
 	ctx->deadline.handler = too_late;
 	ctx->deadline.data = ctx;

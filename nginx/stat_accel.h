@@ -12,6 +12,8 @@
  *     phase.c      holds the request until then, and lets nginx go on
  *     upstream.c   the same for files of proxy_cache and its siblings
  *     heard.c      what other modules' directives say of the names
+ *     counters.c   what all workers have counted
+ *     status.c     the page that shows it
  *
  *   Thread   all functions run in the event loop of a worker, except read_file() of threads.c
  *   Owner    what is allocated from a request's pool ends with it; a question owns its name
@@ -81,6 +83,7 @@ struct accel_peer {
 	ngx_str_t name;
 	struct sockaddr *sockaddr;
 	socklen_t socklen;
+	ngx_uint_t number;
 	/* of this worker */
 	ngx_queue_t idle, busy; /* connections */
 	ngx_queue_t waiting;    /* questions without a connection */
@@ -95,6 +98,8 @@ struct accel_main_conf {
 	struct accel_known_handler handlers[ACCEL_HANDLERS];
 	ngx_uint_t handlers_n;
 	ngx_uint_t memory_names;
+	struct accel_table *table; /* counters.c */
+	ngx_uint_t generation;     /* configurations of the table's life */
 };
 
 /* Does a thread open files for nginx?  AUTO: where each open() asks another program or machine. */
@@ -108,7 +113,8 @@ struct accel_conf {
 	ngx_msec_t deadline;
 	ngx_uint_t late; /* status of a reply; 0: nginx goes on */
 	size_t warm;
-	ngx_uint_t open; /* enum accel_open */
+	ngx_uint_t open;               /* enum accel_open */
+	const struct accel_page *page; /* stat_accel_status */
 	/* heard of other modules */
 	ngx_array_t *tries;                    /* struct accel_try; not inherited, as try_files */
 	ngx_array_t *indexes;                  /* ngx_http_complex_value_t */
@@ -157,6 +163,7 @@ struct accel_ctx {
 	ngx_open_file_cache_t *given;        /* of this request; NULL: none */
 	/* for the log; kept over internal redirects */
 	enum accel_status status;
+	bool failed; /* a name could not be asked for */
 	ngx_msec_t waited;
 };
 
@@ -235,5 +242,54 @@ ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
 
 /* vars.c */
 ngx_int_t accel_vars_add(ngx_conf_t *cf);
+
+/* ---------------------------------------------------------------- what is counted */
+
+enum accel_counter {
+#define C(name, dotted, doc) ACCEL_COUNT_##name,
+#include "nginx/counters.def"
+#undef C
+	ACCEL_COUNTERS
+};
+
+#define ACCEL_PEERS_SHOWN 64u
+
+/* Of one worker, in shared memory; other workers read it. */
+struct accel_row {
+	ngx_atomic_t pid;      /* 0: of no worker that lives */
+	ngx_uint_t generation; /* of its configuration */
+	ngx_uint_t out;        /* questions */
+	uint64_t down;         /* a bit for each accelerator */
+	uint64_t counts[ACCEL_COUNTERS];
+} __attribute__((aligned(64)));
+
+/* What a page shows. */
+struct accel_sums {
+	uint64_t counts[ACCEL_COUNTERS];
+	ngx_uint_t workers;                 /* of this configuration */
+	ngx_uint_t down[ACCEL_PEERS_SHOWN]; /* workers that found the accelerator down */
+	ngx_uint_t out;
+};
+
+extern struct accel_row *accel_row; /* of this worker */
+
+static inline void
+accel_count(enum accel_counter counter)
+{
+	accel_row->counts[counter]++;
+}
+
+/* counters.c */
+ngx_int_t accel_counters_add(ngx_conf_t *cf);
+void accel_counters_init(const struct accel_main_conf *mcf); /* in each worker */
+void accel_counters_end(void);
+void accel_counters_sum(const struct accel_main_conf *mcf, struct accel_sums *sums);
+/* Called before p->down changes. */
+void accel_count_peer(const struct accel_peer *p, bool down);
+void accel_count_request(const struct accel_ctx *ctx);
+
+/* status.c */
+const struct accel_page *accel_page_of(const ngx_str_t *word); /* NULL: there is none */
+ngx_int_t accel_status_handler(ngx_http_request_t *r);
 
 #endif

@@ -71,6 +71,7 @@ subtest 'module.conf' => sub {
 		is $site->get($path)->{body}, 'I am a', $path;
 	}
 	is $site->get('/none')->{status}, 404, 'an absent file is 404';
+	like $site->get('/stat-accel-status')->{body}, qr/^nginx\.requests\.\w+: [1-9]/m, 'its counters';
 
 	$site->stop_accel;
 	for my $i (1 .. 5) { is $site->get('/' . cold("down$i.txt"))->{body}, "I am down$i.txt", "without the accelerator nginx still serves ($i)" }
@@ -88,6 +89,9 @@ subtest 'the tables' => sub {
 	is_deeply [sort keys %rows], [sort keys %directives], 'a row for each directive';
 	my ($words) = slurp("$top/nginx/vars.c") =~ /words\[\] = \{ (.*?) \}/;
 	my ($table) = $section =~ /^\| `\$stat_accel_status` (.*?)\n\n/ms;
+	my @counters = slurp("$top/nginx/counters.def") =~ /^C\(\w+, "(\S+)"/mg;
+	my ($shown) = $section =~ /^\| counter (.*?)\n\n/ms;
+	is_deeply [grep { my ($group, $name) = split /\./; $shown !~ /`nginx\.$group\b.*[.]\Q$name\E`/ } @counters], [], 'a place for each counter';
 	is_deeply [sort $table =~ /`(\w+)`(?=[^|]*\|[^|]*\|$)/mg], [sort $words =~ /"(\w+)"/g], 'a row for each status';
 };
 
