@@ -136,6 +136,14 @@ is_remembered(const struct accel_conf *conf, const struct accel_name *name)
 	return (conf->remember != 0 && !name->range.partial && !name->list);
 }
 
+/* HEAD sends no byte of the file. */
+static bool
+may_be_remembered(const struct accel_conf *conf, const struct accel_name *name)
+{
+	return (is_remembered(conf, name) ||
+		(conf->remember != 0 && name->range.to == 0 && !name->list));
+}
+
 void
 accel_answered(struct accel_ctx *ctx, const struct accel_question *q)
 {
@@ -227,7 +235,7 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		ctx->answer = ACCEL_COLD;
 		return (kind);
 	}
-	if (is_remembered(conf, &ctx->name)) {
+	if (may_be_remembered(conf, &ctx->name)) {
 		kind = accel_memory_get(key);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_REMEMBERED);

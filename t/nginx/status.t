@@ -63,6 +63,11 @@ subtest 'each counter' => sub {
 	adds($ng, 'a cold file', { 'requests.warmed' => 1, 'questions.threads' => 1, 'questions.answered' => 1 }, $get->('/disk/1'));
 	adds($ng, 'a remembered one', { 'requests.remembered' => 1 }, $get->('/disk/1'));
 	adds($ng, 'a hot one', { 'requests.hot' => 1 }, $get->('/now/1'));
+	my $head = sub ($path) { return sub { is $ng->ask('HEAD', $path)->{status}, 200, "HEAD $path" } };
+	adds($ng, 'HEAD of what is remembered', { 'requests.remembered' => 1 }, $head->('/disk/1'));
+	adds($ng, 'HEAD of another', { 'requests.hot' => 1 }, $head->('/3'));
+	adds($ng, '... says nothing of its bytes', { 'requests.hot' => 1 }, $get->('/3'));
+	adds($ng, '... which are remembered then', { 'requests.remembered' => 2 }, sub { $get->('/3')->(); $head->('/3')->() });
 	adds($ng, 'no file at all', {}, $get->('/app'));
 	adds($ng, 'an absent one', { 'requests.warmed' => 1, 'questions.threads' => 1, 'questions.answered' => 1 }, $get->('/disk/none', 404));
 	adds($ng, 'a descriptor of a thread', { 'requests.warmed' => 1, 'questions.threads' => 1, 'questions.answered' => 1, 'descriptors.given' => 1 }, $get->('/given/2'));
