@@ -95,6 +95,14 @@ END
 	works('nginx starts', 'systemctl', 'start', 'nginx');
 	is scalar qx{@{[join ' ', inside_of('curl', '-s', '-m', 5, 'http://127.0.0.1:8082/hello.txt')]}}, "hello\n", 'a file';
 	like slurp("$tree/var/log/nginx/waits"), qr{^/hello\.txt 200 (?:hot|warmed)$}m, '... was looked at';
+	my ($nginx) = slurp("$tree/var/lib/dpkg/status") =~ /^Package: nginx\n.*?^Version: (\S+)/ms;
+	my $old = $sd->show('nginx.service', 'MainPID');
+	works('nginx itself is upgraded while it runs with it', 'dpkg', '-i', Test::Deb::repack("$tree", 'nginx', "$nginx+1"));
+	ok eventually(sub { my $new = $sd->show('nginx.service', 'MainPID'); $new && $new ne $old }), '... is another process then';
+	is scalar qx{@{[join ' ', inside_of('curl', '-s', '-m', 5, 'http://127.0.0.1:8082/hello.txt')]}}, "hello\n", '... which serves';
+	is scalar(() = slurp("$tree/var/log/nginx/waits") =~ m{^/hello\.txt 200 (?:hot|warmed|remembered)$}mg), 2, '... with the module';
+	my ($abi) = slurp("$tree/var/lib/dpkg/status") =~ /^Package: nginx\n.*?^Provides: [^\n]*(nginx-abi-[\w.-]+)/ms;
+	like $sd->run('dpkg', '-s', $package), qr/^Depends: .*\Q$abi\E/m, 'an nginx of another binary interface is not installed beside it';
 	works('without the line', 'rm', $conf);
 	works('remove', 'dpkg', '--remove', $package);
 	works('nginx accepts its configuration without the module', 'nginx', '-t');

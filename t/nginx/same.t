@@ -8,7 +8,7 @@ use Test::App ();
 use Test::More;
 use Test::Http qw(request_head);
 use Test::NginxModule;
-use Test::Util qw(need_program put slurp);
+use Test::Util qw(eventually need_program put slurp);
 
 need_program('curl', 'curl');
 
@@ -125,7 +125,12 @@ sub replies2 ($ng, $requests) {
 	} @$requests;
 }
 
-sub access ($ng) { return join "\n", map { s/\|[^|]*$//r } split /\n/, slurp("$ng->{dir}/access.log") }
+# The lines of the log, of which there are n; they are written after the replies.
+sub access ($ng, $n) {
+	my @line;
+	eventually(sub { @line = split /\n/, slurp("$ng->{dir}/access.log"); @line >= $n });
+	return join "\n", map { s/\|[^|]*$//r } @line;
+}
 
 my (%found, $told);
 for my $site (@sites) {
@@ -134,11 +139,12 @@ for my $site (@sites) {
 	my @want = (replies($without, \@requests), replies2($without, \@requests));
 	ok !grep({ !m{^HTTP/2 \d} } @want[@requests .. $#want]), "$name: HTTP/2";
 	$told += grep { /^SCRIPT_FILENAME=\Q$tree\E\/wp\//m } @want;
+	my $lines = 2 * grep { $_->[1] ne '/favicon.ico' } @requests;
 	for my $how ('stat_accel_remember 50ms;', 'stat_accel_open on;') {
 		my $with = Test::NginxModule->start(http($site, "stat_accel on; $how"), root => $tree);
 		my @got = (replies($with, \@requests), replies2($with, \@requests));
 		is $got[$_], $want[$_], "$how $name: @{ $requests[$_ % @requests] }[0, 1]" =~ s/(.{90}).*/$1.../r . ($_ < @requests ? '' : ', HTTP/2') for keys @got;
-		is access($with), access($without), '... and its lines in the log';
+		is access($with, $lines), access($without, $lines), '... and its lines in the log';
 		unlike $with->log, qr/\[(?:alert|emerg)\]/, '... no alert';
 		$found{$_}++ for map { /(\w+) \S+$/ } split /\n/, slurp("$with->{dir}/access.log");
 	}

@@ -114,6 +114,25 @@ sub copy_debs ($dir, @debs) {
 	run('cp', grep({ !/-dbgsym_/ } @debs), "$dir/root/debs/");
 }
 
+# A package that is installed in the directory, packed again as another version. Returns its path there.
+sub repack ($dir, $package, $version) {
+	my ($control) = grep { /^Package: \Q$package\E$/m } split /\n\n/, slurp("$dir/var/lib/dpkg/status");
+	my $to = "$dir/root/repack";
+	remove_tree($to);
+	make_path("$to/DEBIAN");
+	put("$to/DEBIAN/control", $control =~ s/^(?:Status|Conffiles):.*\n(?: .*\n)*//mgr =~ s/^Version: .*/Version: $version/mr . "\n");
+	for my $script (qw(preinst postinst prerm postrm triggers)) {
+		run('cp', '-p', "$dir/var/lib/dpkg/info/$package.$script", "$to/DEBIAN/$script") if -e "$dir/var/lib/dpkg/info/$package.$script";
+	}
+	for my $path (grep { -f "$dir$_" || -l "$dir$_" } split /\n/, slurp("$dir/var/lib/dpkg/info/$package.list")) {
+		make_path(dirname("$to$path"));
+		run('cp', '-a', "$dir$path", "$to$path");
+	}
+	run('dpkg-deb', '--root-owner-group', '-b', $to, "$dir/root/debs/$package-$version.deb");
+	remove_tree($to);
+	return "/root/debs/$package-$version.deb";
+}
+
 # ---------------------------------------------------------------- what is there
 
 # Paths that the system itself writes while it runs.
