@@ -78,6 +78,31 @@ describe(ngx_cached_open_file_t *f, const struct accel_question *q)
 		f->err = ngx_errno;
 }
 
+static enum accel_kind
+kind_of(const ngx_cached_open_file_t *f)
+{
+	if (f->err != 0)
+		return (ACCEL_ABSENT);
+	return (f->is_dir ? ACCEL_DIR : ACCEL_FILE);
+}
+
+enum accel_kind
+accel_given(struct accel_ctx *ctx)
+{
+	ngx_queue_t *all, *i;
+	const ngx_cached_open_file_t *f;
+
+	if (ctx->given == NULL)
+		return (ACCEL_COLD);
+	all = &ctx->given->expire_queue;
+	for (i = ngx_queue_head(all); i != ngx_queue_sentinel(all); i = ngx_queue_next(i)) {
+		f = ngx_queue_data(i, ngx_cached_open_file_t, queue);
+		if (ngx_strcmp(f->name, ctx->name.path.data) == 0)
+			return (see_cache(ctx) == NGX_OK ? kind_of(f) : ACCEL_COLD);
+	}
+	return (ACCEL_COLD);
+}
+
 void
 accel_give(struct accel_ctx *ctx, const struct accel_question *q)
 {

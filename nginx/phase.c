@@ -243,8 +243,10 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		}
 	}
 	ctx->name.open = !ctx->name.list && asks(ctx, conf);
-	if (ctx->name.open)
-		return (wait_for(ctx, conf, key));
+	if (ctx->name.open) {
+		kind = accel_given(ctx);
+		return (kind != ACCEL_COLD ? kind : wait_for(ctx, conf, key));
+	}
 	if (!ctx->name.list && !accel_ask_is_slow(&ctx->name.path)) {
 		kind = accel_probe(&ctx->name, false);
 		if (kind != ACCEL_COLD) {

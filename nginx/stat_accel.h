@@ -233,6 +233,8 @@ uint32_t accel_mount_id(const ngx_str_t *path);
 
 /* given.c */
 void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
+/* The name of ctx, if it was given to this request; an internal redirect may ask again. */
+enum accel_kind accel_given(struct accel_ctx *ctx);
 
 /* peer.c and threads.c.  NGX_OK: accel_question_end() comes; NGX_ERROR: it does not. */
 void accel_peer_init(struct accel_peer *p); /* in each worker */

@@ -143,7 +143,7 @@ CONF
 	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
 	is $ng->get('/disk/none')->{status}, 404, 'an absent file';
 	$ng->stop;
-	cmp_ok $asks->stop->{opens}, '<=', 6, 'nginx has opened none itself';
+	cmp_ok $asks->stop->{opens}, '<=', 5, 'nginx has opened none itself';
 };
 
 unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
