@@ -5,6 +5,7 @@ use File::Path qw(make_path);
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use Test::Check;
+use Test::Util ();
 
 broken nginx => 'nothing', asking();
 
@@ -169,6 +170,25 @@ broken nginx => 'a cache that is asked about with the URI of the subrequest', ca
 	. $KEY_ASKED =~ s/\t\t\t(fastcgi_param WARM_CACHE_KEY )\S+;/\t\t\t#! cache-key\n\t\t\t$1\$scheme\$host\$uri\$is_args\$args;/r);
 broken nginx => 'two caches, and no word which', cached(keyed("\t\t\tauth_request /stat-accel;\n") . $KEY_ASKED =~ s/(\t\tlocation = )/\t\t#! cache-name\n$1/r)
 	=~ s/(\tproxy_cache_path).*\n\K/\tproxy_cache_path \@DIR\@\/www\/cache keys_zone=b:1m;\n/r;
+
+# The module takes the names from nginx itself: what helps the lines that ask is not advised.
+sub with_module ($server, $http = "") { return "load_module @{[ Test::Util::nginx_module() ]};\n" . nginx($server, "\tstat_accel on;\n$http") }
+my $NAMES = "\t\tlocation / {\n\t\t\tindex a.html;\n\t\t\ttry_files \$uri \$uri.html =404;\n\t\t\tssi on;\n\t\t\tautoindex on;\n\t\t}\n";
+broken nginx => 'the module', with_module("$NAMES\t\tlocation = /status { stat_accel_status; }\n");
+broken nginx => 'the module, off in a location', with_module("\t\tlocation / {\n\t\t}\n\t\tlocation /off/ {\n\t\t\tstat_accel off;\n\t\t\t#! subrequest\n\t\t\tssi on;\n\t\t}\n");
+broken nginx => 'the module, a listing on NFS', with_module("\t\tlocation / {\n\t\t\t#! autoindex\n\t\t\tautoindex on;\n\t\t}\n") =~ s{root \S+;}{root \@DIR\@/nfs;}r;
+broken nginx => 'the module, a cache on FUSE', with_module(keyed(), "\tproxy_cache_path \@DIR\@/fuse/cache levels=1:2 keys_zone=a:1m;\n");
+broken nginx => 'the module, an error page on NFS', with_module("\t\terror_page 404 /404.html;\n\t\tlocation = /404.html { internal; root \@DIR\@/nfs; }\n");
+
+subtest 'nginx: the module: no notes on names' => sub {
+	my $of = sub ($line) {
+		my $text = with_module($NAMES =~ s/\{\n/{\n\t\t\t$line\n/r) =~ s/\@DIR\@/$dir/gr;
+		my (undef, $report) = report(nginx => write_file('nginx.conf', $text));
+		return [sort grep { /^(?:index|siblings|try-files)\z/ } map { $_->{id} } @{ $report->{notes} }];
+	};
+	is_deeply $of->(''), [], 'where it is on';
+	is_deeply $of->('stat_accel off;'), ['index', 'try-files'], 'where it is off';
+};
 
 subtest 'nginx: includes are relative to the main file and may have wildcards' => sub {
 	make_path("$dir/sites", "$dir/temp");

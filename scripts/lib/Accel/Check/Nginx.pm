@@ -8,7 +8,7 @@ use v5.36;
 
 use Accel::Check            qw(within mounted_on slow_kind);
 use Accel::Check::NginxFile ();
-use Accel::Check::NginxTree qw(kids own effective value around servers locations where root_of is_internal serves);
+use Accel::Check::NginxTree qw(kids own effective value around servers locations where root_of is_internal serves has_module);
 use Accel::Check::NginxName ();
 use Accel::Check::NginxAuth ();
 use Accel::Check::NginxCache ();
@@ -35,7 +35,8 @@ sub check ($opt, $file) {
 		for my $block (@blocks) {
 			next if is_internal($block) && !root_of($block);
 			check_reads($report, $block);
-			check_names($report, $block);
+			check_names($report, $block) unless has_module($block);
+			check_listing($opt, $block);
 			check_mount($opt, $block);
 		}
 		check_error_pages($opt, $server);
@@ -79,11 +80,6 @@ sub check_reads ($report, $block) {
 
 # Checks names that nginx opens besides the requested one.
 sub check_names ($report, $block) {
-	if (my $d = effective($block, 'autoindex')) {
-		$report->finding('autoindex', 'blocks', $d, where($block),
-			'a listing calls stat() for every name in the directory, in the event loop; no accelerator can make all of them warm',
-			{ replace => $d, in => 'instead of this line', text => "autoindex off;\n" }) if ($d->{args}[0] // '') eq 'on';
-	}
 	for my $name (qw(ssi add_before_body add_after_body)) {
 		my $d = effective($block, $name) or next;
 		next if ($d->{args}[0] // '') =~ /^(?:off|)\z/;
@@ -109,6 +105,17 @@ sub check_names ($report, $block) {
 	my @names = $index ? grep { !m{^/|\$} } @{ $index->{args} } : 'index.html';
 	$report->note('index', $index // $block, where($block), "a request for a directory looks for these names in it: start "
 		. 'fcgi-stat-accel with --index=' . join(',', @names)) if @names;
+}
+
+# The module reads a directory in a thread; where each stat() asks another machine, nginx asks again.
+sub check_listing ($opt, $block) {
+	my $d = effective($block, 'autoindex') or return;
+	return if ($d->{args}[0] // '') ne 'on';
+	my $mount = mounted_on($opt, root_of($block) // '/') // { kind => '' };
+	return if has_module($block) && $mount->{kind} !~ /^(?:network|fuse)\z/;
+	$opt->{report}->finding('autoindex', 'blocks', $d, where($block),
+		'a listing calls stat() for every name in the directory, in the event loop; no accelerator can make all of them warm',
+		{ replace => $d, in => 'instead of this line', text => "autoindex off;\n" });
 }
 
 # Checks what depends on the mount of the files.
@@ -145,7 +152,7 @@ sub check_error_pages ($opt, $server) {
 	for my $loc (grep { own($_, 'internal') && serves($_) && ($_->{args}[0] // '') eq '=' } locations($server)) {
 		my $uri = $loc->{args}[1] // next;
 		my ($page) = grep { ($_->{args}[-1] // '') eq $uri } map { kids($_, 'error_page') } $server, locations($server);
-		next if !$page || value($loc, 'auth_request', 'off') ne 'off';
+		next if !$page || value($loc, 'auth_request', 'off') ne 'off' || has_module($loc);
 		my $mount = mounted_on($opt, root_of($loc) // next) or next;
 		next unless slow_kind($mount->{kind});
 		$opt->{report}->finding('error-page', 'blocks', $page, where($loc),

@@ -6,7 +6,7 @@ package Accel::Check::NginxCache;
 use v5.36;
 
 use Accel::Check qw(mounted_on slow_kind);
-use Accel::Check::NginxTree qw(kids effective value servers locations where find_location params);
+use Accel::Check::NginxTree qw(kids effective value servers locations where find_location params has_module);
 use Accel::Lines ();
 
 my $KIND = qr/^(proxy|fastcgi|uwsgi|scgi)_/;
@@ -22,7 +22,7 @@ sub check ($opt, $tree) {
 	my @disks = grep { $_->{kind} ne 'memory' } @caches;
 	for my $cache (@disks) {
 		my @all = @{ $users{ $cache->{zone} } // [] };
-		my @clients = grep { !$_->{asked} } @all;
+		my @clients = grep { !$_->{asked} && !has_module($_->{loc}) } @all;
 		check_cache($opt, $cache, \@disks, @clients) if @clients || !@all;
 	}
 }

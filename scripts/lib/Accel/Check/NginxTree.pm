@@ -5,11 +5,11 @@ use v5.36;
 use Accel::Check qw(by_name);
 use Exporter     qw(import);
 
-our @EXPORT_OK = qw(kids own effective value around servers locations where root_of is_internal serves find_location pass_of params is_ours);
+our @EXPORT_OK = qw(kids own effective value around servers locations where root_of is_internal serves find_location pass_of params is_ours has_module);
 
 my $HANDLER = qr/^(?:
 	(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached|redis2?|postgres|drizzle|upload|srcache|passenger)_pass
-	| perl | stub_status | empty_gif | js_content | content_by_lua(?:_block|_file)? | echo\w* | api | status
+	| perl | stub_status | stat_accel_status | empty_gif | js_content | content_by_lua(?:_block|_file)? | echo\w* | api | status
 	| nchan_\w+ | push_stream_\w+ | vhost_traffic_status_display | passenger_enabled | unit_pass | zip
 )\z/x;
 
@@ -109,6 +109,9 @@ sub params ($loc) {
 	}
 	return {};
 }
+
+# nginx/ makes each file warm that nginx opens in this block, with its names and its subrequests.
+sub has_module ($node) { return value($node, 'stat_accel', 'off') ne 'off' }
 
 # Does this location speak to an application that gets the name of a file?
 sub is_ours ($loc) {
