@@ -75,7 +75,8 @@ note(struct accel_ctx *ctx, enum accel_status status)
 /* ---------------------------------------------------------------- waiting */
 
 /* Ends what a client has reset.  One that only sends no more may still read: it is served, as it is
- * without the module. */
+ * without the module.  An event that stays unused does not come again: with poll and select, where
+ * it would, nginx has no threads, and a worker with the module does not start. */
 static void
 watch(ngx_http_request_t *r)
 {
