@@ -8,7 +8,7 @@ package Test::NginxModule;
 #     is $ng->last->{status}, 'remembered';       # line of the access log: request, code, status, time, bytes
 #
 # The text stands in http { }. /srv/www in it is the tree, /run/ the directory of the test, 8080 to 8082 are free ports. Started by root, nginx's
-# workers run as www-data, and root_of() gives the tree to them.
+# workers run as www-data, and root_of() gives the tree to them. NGINX_UNDER are words before its command, as "valgrind --log-file=/tmp/%p".
 use v5.36;
 use parent 'Accel::Peer';
 use Cwd ();
@@ -27,7 +27,7 @@ sub start ($class, $http, %arg) {
 	$self->{port} = $self->{ports}{8080};
 	$self->{text} = $http;
 	$self->_write;
-	$self->_spawn('nginx', '-p', "$self->{dir}", '-e', "$self->{dir}/error.log", '-c', 'nginx.conf');
+	$self->_spawn(split(' ', $ENV{NGINX_UNDER} // ''), 'nginx', '-p', "$self->{dir}", '-e', "$self->{dir}/error.log", '-c', 'nginx.conf');
 	eval { $self->_wait_for_port(time + 20); 1 } or die $@, $self->log;
 	return $self;
 }
