@@ -154,6 +154,7 @@ struct io_op {
 	uint8_t drops : 1;    /* RECV */
 	uint8_t spare : 1;    /* only_warm: by an idle thread, else -EAGAIN */
 	uint8_t pages : 1;    /* SEND: parts from send.first on are sent by reference */
+	uint8_t gives : 1;    /* SEND: send.fd goes with the first byte */
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */
 	uint32_t deadline_ms;
@@ -180,6 +181,10 @@ struct io_op {
 			 * of those after it does not change, even when the op is done, until its
 			 * pages are given back to the system. */
 			int first;
+			/* gives: a descriptor (SCM_RIGHTS), for unix sockets and not with pages.
+			 * The peer has a copy as soon as res > 0; this one stays yours.
+			 * -ETOOMANYREFS: too many such copies are still to be received. */
+			int fd;
 		} send;
 		struct {
 			struct io_file *file;
@@ -340,6 +345,8 @@ const char *io_root_error(int err);
 /* Not a RESOLVE_ flag: the root is on a local file system, see io_fd_is_local() in io/file.h.  What
  * the kernel has in memory beneath it is opened and read on the loop. */
 #define IO_LOCAL (1ull << 60)
+/* Not a RESOLVE_ flag: the descriptor is for another process; the kernel reads ahead as usual. */
+#define IO_GIVEN (1ull << 59)
 
 static inline void
 op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))

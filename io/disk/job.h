@@ -64,6 +64,7 @@ struct io_job {
 	bool only_stat;
 	bool unmarks, marks; /* O_NOATIME is wanted; the file's owner is another user */
 	bool links;          /* IO_LINKS */
+	bool given;          /* IO_GIVEN */
 	bool walks;          /* by io/disk/links.h */
 	bool names;          /* IO_REAL_NAME */
 	bool named;          /* there may be a link in the path, so first.real is asked for */

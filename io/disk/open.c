@@ -22,7 +22,7 @@
 _Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
 _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
 
-#define IO_OWN_FLAGS (IO_NOATIME | IO_LINKS | IO_REAL_NAME | IO_LOCAL)
+#define IO_OWN_FLAGS (IO_NOATIME | IO_LINKS | IO_REAL_NAME | IO_LOCAL | IO_GIVEN)
 #define RENAME_RACES 16 /* openat2 returns EAGAIN if a rename nearby interfered */
 
 /* O_NONBLOCK: a FIFO or device must not block the thread. */
@@ -151,7 +151,7 @@ io_open_seen(struct io_job *j, int fd, int err)
 	}
 	/* The server reads whole windows and announces the next one itself.  cachestat(2) would
 	 * count pages that the kernel reads ahead while they are still being read. */
-	if (S_ISREG(j->stx.stx_mode) && j->stx.stx_size > j->first.keep)
+	if (S_ISREG(j->stx.stx_mode) && j->stx.stx_size > j->first.keep && !j->given)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	unmark(j, fd);
 	j->fd = fd;
@@ -285,6 +285,7 @@ open_job(struct io_op *op)
 	j->async = op->urgent ? NULL : op->io->looks;
 	j->only_stat = op->only_stat;
 	j->unmarks = (op->open.resolve & IO_NOATIME) != 0;
+	j->given = (op->open.resolve & IO_GIVEN) != 0;
 	j->root = op->open.root;
 	j->how = how_to_open(op);
 	j->links = (op->open.resolve & IO_LINKS) != 0;

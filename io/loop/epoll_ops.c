@@ -234,17 +234,38 @@ iov_total(const struct iovec *iov, int n)
 	return (total);
 }
 
+union fd_message {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static void
+put_fd(struct msghdr *msg, union fd_message *m, int fd)
+{
+	memset(m, 0, sizeof(*m));
+	m->head.cmsg_level = SOL_SOCKET;
+	m->head.cmsg_type = SCM_RIGHTS;
+	m->head.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&m->head), &fd, sizeof(fd));
+	msg->msg_control = m;
+	msg->msg_controllen = sizeof(*m);
+}
+
 /* Bytes, or -errno. */
 static int64_t
 send_copies(struct io_op *op, const struct iovec *iov, int parts, bool more)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)parts };
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
+	union fd_message m;
 	ssize_t n;
 
+	if (op->gives)
+		put_fd(&msg, &m, op->send.fd);
 	do
-		n = parts == 1 ? send(op->sock->fd, iov->iov_base, iov->iov_len, flags)
-			       : sendmsg(op->sock->fd, &msg, flags);
+		n = parts == 1 && !op->gives
+			? send(op->sock->fd, iov->iov_base, iov->iov_len, flags)
+			: sendmsg(op->sock->fd, &msg, flags);
 	while (n < 0 && errno == EINTR);
 	return (n < 0 ? -errno : n);
 }

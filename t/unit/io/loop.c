@@ -168,6 +168,75 @@ LOOP_TEST("/loop/a send waits for room in the socket", file_backends[0], 1, 8)
 	sock_close(&s);
 }
 
+/* Receives up to n bytes, and the descriptor that came with them; -1: none. */
+static ssize_t
+take_fd(int sock, char *bytes, size_t n, int *fd)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} m;
+	struct iovec iov = { bytes, n };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &m,
+		.msg_controllen = sizeof(m) };
+	ssize_t got_n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*fd = -1;
+	if (got_n > 0 && msg.msg_controllen != 0)
+		memcpy(fd, CMSG_DATA(&m.head), sizeof(*fd));
+	return (got_n);
+}
+
+static ino_t
+inode_of(int fd)
+{
+	struct stat st;
+
+	g_assert_cmpint(fstat(fd, &st), ==, 0);
+	return (st.st_ino);
+}
+
+LOOP_TEST("/loop/a descriptor goes with the first byte of a send, once", file_backends[0], 1, 8)
+{
+	static char big[1 << 20];
+	struct iovec before = { big, sizeof(big) }, iov[2] = { { "f", 1 }, { "d", 1 } };
+	int file = open("/dev/null", O_RDONLY | O_CLOEXEC), peer, fd;
+	struct io_sock s;
+	struct waiter w;
+	char bytes[8];
+
+	unix_pair(&s, &peer, 0);
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &before;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), <, sizeof(big));
+	w.op.send.iov = iov;
+	w.op.send.n = 2;
+	w.op.gives = true;
+	w.op.send.fd = file;
+	wait_submit(&w); /* there is no room */
+	while (take_fd(peer, big, sizeof(big), &fd) > 0)
+		g_assert_cmpint(fd, ==, -1);
+	g_assert_cmpint(wait_for(&w), ==, 2);
+	g_assert_cmpint(take_fd(peer, bytes, 1, &fd), ==, 1);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(inode_of(fd), ==, inode_of(file));
+	close(fd);
+	g_assert_cmpint(take_fd(peer, bytes, sizeof(bytes), &fd), ==, 1);
+	g_assert_cmpint(fd, ==, -1);
+	w.op.send.iov = iov + 1;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), ==, 1);
+	g_assert_cmpint(take_fd(peer, bytes, sizeof(bytes), &fd), ==, 1);
+	g_assert_cmpint(inode_of(fd), ==, inode_of(file));
+	close(fd);
+	close(file);
+	close(peer);
+	sock_close(&s);
+}
+
 /* Both ends meet.  Then the accepted one closes, and the other one notices. */
 static void
 connect_once(struct waiter *con, struct waiter *acc)

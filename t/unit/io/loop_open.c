@@ -71,6 +71,31 @@ LOOP_TEST("/open/only regular files and directories below the root open", file_b
 	io_close_fd(root);
 }
 
+static unsigned advised;
+
+int
+posix_fadvise(int fd, off_t at, off_t len, int advice)
+{
+	advised++;
+	return (-(int)syscall(SYS_fadvise64, fd, at, len, advice));
+}
+
+LOOP_TEST("/open/a descriptor for others is as open(2) makes it", file_backends[0], 2, 8)
+{
+	g_autofree char *file = file_make(dir, "f", 5000);
+	int fd;
+
+	advised = 0;
+	fd = (int)open_path(AT_FDCWD, file, IO_GIVEN, false);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(fcntl(fd, F_GETFL) & O_ACCMODE, ==, O_RDONLY);
+	g_assert_cmpuint(advised, ==, 0);
+	close(fd);
+	fd = (int)open_path(AT_FDCWD, file, 0, false);
+	g_assert_cmpuint(advised, ==, 1);
+	close(fd);
+}
+
 static void
 open_op(struct waiter *w, const char *path)
 {
