@@ -7,6 +7,7 @@
  *   order.c    which file is read next
  *   forget.c   a file that is dropped from memory
  *   pin.c      files that stay in memory after their answer
+ *   open.c     files that are opened for another process
  *   roots.c    the directories that files must be below
  */
 #ifndef FILES_WARM_IMPL_H
@@ -82,6 +83,7 @@ struct warm {
 	struct lookup_list kept;
 	struct list loading; /* struct warm_entry */
 	GString *key;        /* of the requested entry */
+	struct list opens;   /* struct warm_open */
 	struct list waiting; /* struct warm_wait, oldest first */
 	struct io_op timer;  /* for the first of them */
 	bool timing;
@@ -194,6 +196,10 @@ void pin_answered(struct warm *, const struct statx *, const char *path,
 bool pin_holds(const struct warm_entry *);
 void pin_cold(struct warm *);  /* a thread has read a file */
 void pin_watch(struct warm *); /* pins end in time */
+
+/* ---------------------------------------------------------------- open.c */
+
+void opens_cancel(struct warm *);
 
 /* ---------------------------------------------------------------- order.c */
 

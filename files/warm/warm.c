@@ -422,6 +422,7 @@ warm_new(const struct warm_conf *conf, struct io *io, struct warm_counters *coun
 	lookup_list_init(&wm->kept);
 	wm->key = g_string_new("");
 	list_init(&wm->loading);
+	list_init(&wm->opens);
 	list_init(&wm->waiting);
 	order_init(&wm->order);
 	pins_init(&wm->pins);
@@ -436,6 +437,7 @@ cancel_all(struct warm *wm)
 
 	list_each(e, &wm->loading, loading)
 		load_stop(e->load, op_cancel, false);
+	opens_cancel(wm);
 	order_cancel(wm);
 	pins_cancel(wm);
 	if (wm->forget.busy)
@@ -454,8 +456,8 @@ warm_free(struct warm **wmp)
 	if (wm == NULL)
 		return;
 	must(list_empty(&wm->waiting));
-	while (!list_empty(&wm->loading) || order_busy(&wm->order) || pins_busy(&wm->pins) ||
-	       wm->forget.busy || wm->timing || wm->staling) {
+	while (!list_empty(&wm->loading) || !list_empty(&wm->opens) || order_busy(&wm->order) ||
+	       pins_busy(&wm->pins) || wm->forget.busy || wm->timing || wm->staling) {
 		cancel_all(wm);
 		io_run(wm->io);
 	}

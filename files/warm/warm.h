@@ -53,7 +53,7 @@ struct warm_conf {
 };
 
 struct warm_stages {
-	unsigned waiting;                   /* requests that wait for their file */
+	unsigned waiting; /* requests that wait for their file, or for warm_open() */
 	struct histogram queue, stat, read; /* nanoseconds: waiting for a thread, open(), reading */
 };
 
@@ -101,5 +101,20 @@ bool warm_forget(struct warm *, const char *path, void (*done)(void *arg, bool g
 uint64_t warm_memory(const struct warm *); /* bytes of remembered answers */
 /* done() does not come.  May be called if *w waits for nothing. */
 void warm_cancel(struct warm_wait *);
+
+struct warm_open;
+struct warm_opening {
+	uint32_t client;
+	uint64_t since_ns; /* the deadline of warm_conf counts from here; io_now() */
+	/* Comes later, once.  res: a descriptor, O_RDONLY, which is the callee's; or -errno as in
+	 * warm_found, -EPERM for what is neither a file nor a directory. */
+	void (*done)(void *arg, int res);
+	void *arg;
+};
+
+/* Opens a file or directory for another process, whatever is remembered of it: see open.c.  NULL:
+ * it is below no root. */
+struct warm_open *warm_open(struct warm *, const char *path, const struct warm_opening *);
+void warm_open_cancel(struct warm_open **); /* done() does not come; *o may be NULL */
 
 #endif
