@@ -261,3 +261,37 @@ accel_reply(const struct accel_conf *conf, char **params, const char *path,
 	count_error(counters, status);
 	reply_error(params, status, reply);
 }
+
+/* ---------------------------------------------------------------- descriptors */
+
+bool
+accel_wants_fd(char **params)
+{
+	return (param_is(params, "WARM_OPEN", "1"));
+}
+
+/* Not: errors of this process and its limits, and paths that only its rules refuse. */
+bool
+accel_is_of_file(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EIO: return (true);
+	}
+	return (false);
+}
+
+void
+accel_add_errno(GString *reply, int err)
+{
+	char line[32];
+	const char *end = strstr(reply->str, "\r\n");
+
+	must(end != NULL);
+	g_snprintf(line, sizeof(line), "Warm-Errno: %d\r\n", -err);
+	g_string_insert(reply, end + 2 - reply->str, line);
+}

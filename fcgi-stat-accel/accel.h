@@ -50,12 +50,14 @@ struct accel_events {
 	uint64_t requests, aborted;
 	/* answers */
 	uint64_t files, redirects, go_on, forbidden, not_found, too_long, unavailable, failed;
+	uint64_t given, opens_failed; /* of the questions for a descriptor */
 };
 
 /* For the status page and the log.  Written and read by the loop's thread only. */
 struct accel_counters {
 	struct accel_events events;
 	unsigned conns, conns_max; /* open connections, and their limit */
+	unsigned fds;              /* opened for clients that do not have them yet */
 	uint64_t answered_ns;      /* when a file was last answered; 0: never */
 	struct warm_stages warm;
 	/* Nanoseconds from request to answer.  The loop's clock stands still for a round, so a
@@ -85,6 +87,13 @@ void accel_reply(const struct accel_conf *, char **params, const char *path,
 
 /* True: the answer is "go on", and does not tell whether the file exists. */
 bool accel_is_auth(const struct accel_conf *, char **params);
+
+/* True: the client asks for the descriptor of the file, too (WARM_OPEN=1). */
+bool accel_wants_fd(char **params);
+/* True: open(2) of the web server would fail alike, so it need not try. */
+bool accel_is_of_file(int err);
+/* Adds the header line Warm-Errno to an answer. */
+void accel_add_errno(GString *reply, int err);
 
 /* All variables that are read, which the guard passes on; NULL at the end.  Free the array only. */
 const char **accel_variables(const struct accel_conf *);

@@ -28,7 +28,7 @@ accel_variables(const struct accel_conf *conf)
 	static const char *const always[] = {
 		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE", "HTTP_IF_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
-		"WARM_CACHE_KEY", "WARM_CACHE", "WARM_LATE",
+		"WARM_CACHE_KEY", "WARM_CACHE", "WARM_LATE", "WARM_OPEN",
 		"REMOTE_ADDR", /* the client's row, see conn_request.c */
 	};
 	GPtrArray *all = g_ptr_array_new();

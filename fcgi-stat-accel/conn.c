@@ -23,8 +23,21 @@ conn_turn(struct conn *c)
 	if (c->turn == NULL) {
 		c->turn = g_new0(struct turn, 1);
 		c->turn->conn = c;
+		c->turn->fd = -1;
+		list_init(&c->turn->parcels);
 	}
 	return (c->turn);
+}
+
+/* A file system in user space is asked at each close(2). */
+void
+conn_drop_fd(struct conn *c, int *fd)
+{
+	if (*fd < 0)
+		return;
+	io_close_later(c->all->io, *fd);
+	*fd = -1;
+	c->all->counters->fds--;
 }
 
 static void
@@ -34,8 +47,8 @@ turn_free(struct conn *c)
 
 	if (t == NULL)
 		return;
-	must(t->request == NULL && t->sending == NULL);
-	record_drop_string(&t->next);
+	must(t->request == NULL && t->opening == NULL && list_empty(&t->parcels));
+	conn_drop_fd(c, &t->fd);
 	record_drop_string(&t->rest);
 	g_free(t);
 	c->turn = NULL;
@@ -50,7 +63,7 @@ conn_waits(const struct conn *c)
 static bool
 is_sending(const struct conn *c)
 {
-	return (c->turn != NULL && c->turn->sending != NULL);
+	return (c->turn != NULL && !list_empty(&c->turn->parcels));
 }
 
 /* ---------------------------------------------------------------- the end of one */
@@ -174,40 +187,55 @@ conn_finish(struct conn *c)
 
 /* ---------------------------------------------------------------- sending */
 
+static struct parcel *
+first_parcel(struct turn *t)
+{
+	return (list_entry(t->parcels.next, struct parcel, link));
+}
+
 static void
 send_more(struct turn *t)
 {
-	t->iov.iov_base = t->sending->str + t->sent;
-	t->iov.iov_len = t->sending->len - t->sent;
+	const struct parcel *p = first_parcel(t);
+
+	t->iov.iov_base = p->bytes->str + t->sent;
+	t->iov.iov_len = p->bytes->len - t->sent;
+	t->send.gives = p->fd >= 0;
+	t->send.send.fd = p->fd;
 	op_submit(t->conn->all->io, &t->send);
 }
 
 static void
-sent(struct io_op *op)
+drop_parcel(struct turn *t)
 {
-	struct turn *t = container_of(op, struct turn, send);
-	struct conn *c = t->conn;
+	struct parcel *p = first_parcel(t);
 
-	t->sent += op->res > 0 ? (size_t)op->res : 0;
-	if (!c->closing && op->res > 0 && t->sent < t->sending->len) {
-		send_more(t); /* progress: the deadline starts again */
-		return;
-	}
-	record_drop_string(&t->sending);
-	if (op->res == -ETIMEDOUT)
-		count(&c->all->counters->events, too_slow);
-	if (c->closing)
-		conn_reap(c);
-	else if (op->res < 0)
-		conn_drop(c);
-	else
-		conn_go_on(c);
+	list_del(&p->link);
+	conn_drop_fd(t->conn, &p->fd);
+	g_string_free(p->bytes, TRUE);
+	g_free(p);
 }
 
+/* The peer has a copy of the descriptor, or cannot take any: then its answer goes without. */
 static void
-start_sending(struct turn *t, GString *bytes)
+fd_was_sent(struct turn *t, struct io_op *op)
 {
-	t->sending = bytes;
+	struct parcel *p = first_parcel(t);
+
+	if (p->fd < 0 || (op->res <= 0 && op->res != -ETOOMANYREFS))
+		return;
+	if (op->res > 0)
+		count(&t->conn->all->counters->events, given);
+	else
+		op->res = 0;
+	conn_drop_fd(t->conn, &p->fd);
+}
+
+static void sent(struct io_op *);
+
+static void
+start_sending(struct turn *t)
+{
 	t->sent = 0;
 	op_init(&t->send, IO_SEND, sent);
 	t->send.sock = &t->conn->sock;
@@ -217,22 +245,69 @@ start_sending(struct turn *t, GString *bytes)
 	send_more(t);
 }
 
-/* Sends all->out, after the bytes that are in flight. */
+static void
+sent(struct io_op *op)
+{
+	struct turn *t = container_of(op, struct turn, send);
+	struct conn *c = t->conn;
+
+	fd_was_sent(t, op);
+	t->sent += op->res > 0 ? (size_t)op->res : 0;
+	if (!c->closing && op->res >= 0 && t->sent < first_parcel(t)->bytes->len) {
+		send_more(t); /* progress: the deadline starts again */
+		return;
+	}
+	drop_parcel(t);
+	if (op->res == -ETIMEDOUT)
+		count(&c->all->counters->events, too_slow);
+	while ((c->closing || op->res < 0) && !list_empty(&t->parcels))
+		drop_parcel(t);
+	if (!list_empty(&t->parcels))
+		start_sending(t);
+	if (c->closing)
+		conn_reap(c);
+	else if (op->res < 0)
+		conn_drop(c);
+	else
+		conn_go_on(c);
+}
+
+/* Bytes wait for those in flight. */
+static bool
+has_next(const struct turn *t)
+{
+	return (t->parcels.next != t->parcels.prev);
+}
+
+/* Bytes after a descriptor may follow those of its answer, but not bytes before it. */
+static bool
+may_append(const struct turn *t)
+{
+	return (t->fd < 0 && has_next(t));
+}
+
+/* Sends all->out with the descriptor, after the bytes that are in flight. */
 void
 conn_put(struct conn *c)
 {
 	const GString *out = c->all->out;
 	struct turn *t;
+	struct parcel *p;
 
 	if (out->len == 0)
 		return;
 	t = conn_turn(c);
-	if (t->sending == NULL)
-		start_sending(t, g_string_new_len(out->str, (gssize)out->len));
-	else if (t->next == NULL)
-		t->next = g_string_new_len(out->str, (gssize)out->len);
-	else
-		g_string_append_len(t->next, out->str, (gssize)out->len);
+	if (may_append(t)) {
+		p = list_entry(t->parcels.prev, struct parcel, link);
+		g_string_append_len(p->bytes, out->str, (gssize)out->len);
+		return;
+	}
+	p = g_new(struct parcel, 1);
+	*p = (struct parcel){ .bytes = g_string_new_len(out->str, (gssize)out->len), .fd = t->fd };
+	t->fd = -1;
+	list_add_tail(&t->parcels, &p->link);
+	if (first_parcel(t) == p)
+		start_sending(t);
 }
 
 /* ---------------------------------------------------------------- bytes to requests */
@@ -301,13 +376,9 @@ conn_go_on(struct conn *c)
 {
 	struct turn *t = c->turn;
 
-	if (t != NULL && t->sending == NULL && t->next != NULL) {
-		start_sending(t, t->next);
-		t->next = NULL;
-	}
 	if (conn_waits(c)) {
 		c->owed = false;
-		if (t->rest == NULL && t->next == NULL)
+		if (t->rest == NULL && !has_next(t))
 			conn_receive(c);
 		return;
 	}

@@ -49,6 +49,7 @@ struct conns {
 	uint64_t events;
 	bool draining; /* each answer is the last one on its connection */
 	bool leaving;  /* no connection may become quiet any more */
+	bool told;     /* the log says why a client gets no descriptors */
 };
 
 void conns_init(struct conns *); /* initializes the second half of struct conns */

@@ -7,16 +7,27 @@
 #include "fcgi-stat-accel/conn.h"
 #include "fcgi-stat-accel/path_info.h"
 
+/* Bytes to send, and the descriptor that goes with the first of them. */
+struct parcel {
+	struct list link;
+	GString *bytes;
+	int fd; /* -1: none, or sent */
+};
+
 /* Exists during a look-up and while bytes are in flight.  A quiet connection has none. */
 struct turn {
 	struct conn *conn;
 	/* waits for its file and is then read again; NULL: none */
 	GString *request;
 	struct warm_wait wait;
-	struct path_info info;   /* path info of the name that `wait` looks up */
-	uint64_t began_ns;       /* when it was complete */
-	GString *sending, *next; /* bytes in flight; bytes after them */
-	size_t sent;
+	struct path_info info; /* path info of the name that `wait` looks up */
+	/* the client wants a descriptor: it is being opened; NULL: it is not */
+	struct warm_open *opening;
+	int fd;              /* for the next parcel; -1: none */
+	int open_err;        /* the client gets this error instead; 0: none */
+	uint64_t began_ns;   /* when it was complete */
+	struct list parcels; /* the first one is in flight */
+	size_t sent;         /* of its bytes */
 	struct iovec iov;
 	struct io_op send;
 	/* Bytes received after the request: they are read after its answer. */
@@ -36,6 +47,8 @@ struct conn {
 	bool heard_all : 1; /* the peer sends no more */
 	bool lingering : 1; /* FIN was sent */
 	bool closing : 1;
+	bool peer_known : 1; /* own_user is valid */
+	bool own_user : 1;   /* it may have descriptors */
 	struct record record;
 	struct io_sock sock;
 	struct io_op op; /* RECV; at the end CLOSE */
@@ -46,6 +59,7 @@ void conn_move(struct conn *, struct list *where);
 bool conn_waits(const struct conn *); /* for a file */
 /* Sends all->out, after the bytes in flight. */
 void conn_put(struct conn *);
+void conn_drop_fd(struct conn *, int *fd); /* -1 is allowed, and left */
 void conn_go_on(struct conn *); /* goes on with the next step; may close the connection */
 void conn_drop(struct conn *);  /* drops everything in progress */
 
@@ -55,5 +69,14 @@ void conn_drop(struct conn *);  /* drops everything in progress */
 bool conn_take_request(struct conn *);
 void conn_abort_request(struct conn *);  /* the web server aborted its request */
 void conn_forget_request(struct conn *); /* the request does not need its file any more */
+/* c->turn has all that the request waited for. */
+void conn_answer_waiting(struct conn *);
+
+/* conn_give.c */
+/* The client may have the descriptor that it asks for. */
+bool conn_wants_fd(struct conn *, char **params);
+/* The look-up has ended, and all->path is its name.  True: the file is being opened, and the
+ * request waits for conn_answer_waiting(). */
+bool conn_open_file(struct conn *, char **params);
 
 #endif

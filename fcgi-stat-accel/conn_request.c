@@ -56,6 +56,15 @@ advise(struct conns *all, char **params, const struct warm_wait *w)
 	advice_answered(all->advice, &a, io_now(all->io));
 }
 
+static void
+add_open_error(struct conn *c)
+{
+	if (c->turn->open_err == 0)
+		return;
+	accel_add_errno(c->all->reply, c->turn->open_err);
+	count(&c->all->counters->events, opens_failed);
+}
+
 static bool
 answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_ns)
 {
@@ -71,6 +80,7 @@ answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_
 
 	g_string_truncate(all->reply, 0);
 	accel_reply(all->accel, params, all->path->str, &w->found, all->counters, all->reply);
+	add_open_error(c);
 	histogram_add(&all->counters->total, timing.total_ns);
 	all->counters->answered_ns = io_now(all->io);
 	timing_note(all->timing, &timing);
@@ -90,7 +100,7 @@ is_longer(struct conn *c, char **params, const struct warm_wait *w)
 
 	/* the same path as the first time */
 	accel_path(all->accel, params, all->path, &want);
-	longer = accel_is_auth(all->accel, params) && !w->cached &&
+	longer = accel_is_auth(all->accel, params) && !w->cached && !conn_wants_fd(c, params) &&
 		 path_info_next(info, all->path, &w->found);
 	if (info->at != 0)
 		g_string_truncate(all->path, info->at);
@@ -108,26 +118,44 @@ look_up(struct conn *c, char **params, struct warm_wait *w)
 	return (true);
 }
 
+/* The request has been read again. */
+static void
+answer_again(struct conn *c, char **params)
+{
+	stop_waiting(c);
+	g_string_truncate(c->all->out, 0);
+	if (params != NULL && answer(c, params, &c->turn->wait, c->turn->began_ns)) {
+		conn_put(c);
+		conn_go_on(c);
+	} else
+		conn_drop(c);
+}
+
 /* Reads the request again: a waiting request keeps its bytes and no state of libfcgi. */
 static void
 file_found(struct warm_wait *w)
 {
 	struct turn *t = container_of(w, struct turn, wait);
 	struct conn *c = t->conn;
-	struct conns *all = c->all;
-	char **params = request_read(all->reader, t->request);
+	char **params = request_read(c->all->reader, t->request);
 
-	if (params != NULL && is_longer(c, params, w) && !look_up(c, params, w)) {
-		request_drop(all->reader);
-		return;
-	}
-	stop_waiting(c);
-	g_string_truncate(all->out, 0);
-	if (params != NULL && answer(c, params, w, t->began_ns)) {
-		conn_put(c);
-		conn_go_on(c);
-	} else
-		conn_drop(c);
+	if (params != NULL &&
+	    ((is_longer(c, params, w) && !look_up(c, params, w)) || conn_open_file(c, params)))
+		request_drop(c->all->reader);
+	else
+		answer_again(c, params);
+}
+
+void
+conn_answer_waiting(struct conn *c)
+{
+	struct conns *all = c->all;
+	char **params = request_read(all->reader, c->turn->request);
+	struct range_set want;
+
+	if (params != NULL)
+		accel_path(all->accel, params, all->path, &want);
+	answer_again(c, params);
 }
 
 static void
@@ -136,7 +164,6 @@ wait_for_file(struct conn *c, GString *request)
 	pressure_ask(); /* the file comes from a disk, so memory may be short */
 	request_drop(c->all->reader);
 	c->turn->request = request;
-	c->turn->began_ns = io_now(c->all->io);
 	conn_move(c, &c->all->busy);
 }
 
@@ -192,8 +219,10 @@ answer_now(struct conn *c, char **params, bool *waits)
 	if (w->found.err == -ENODEV)
 		note_unknown_cache(params);
 	c->turn->info = (struct path_info){ 0 };
-	*waits = w->found.err == 0 && !look_up(c, params, w);
-	return (*waits || answer(c, params, w, io_now(all->io)));
+	c->turn->open_err = 0;
+	c->turn->began_ns = io_now(all->io);
+	*waits = w->found.err == 0 && (!look_up(c, params, w) || conn_open_file(c, params));
+	return (*waits || answer(c, params, w, c->turn->began_ns));
 }
 
 bool
@@ -213,10 +242,17 @@ conn_take_request(struct conn *c)
 	return (good);
 }
 
+static void
+stop_looking(struct conn *c)
+{
+	warm_cancel(&c->turn->wait);
+	warm_open_cancel(&c->turn->opening);
+}
+
 void
 conn_forget_request(struct conn *c)
 {
-	warm_cancel(&c->turn->wait);
+	stop_looking(c);
 	stop_waiting(c);
 }
 
@@ -238,7 +274,7 @@ conns_give_up(struct conns *all)
 	list_each(c, &all->busy, link) {
 		if (!conn_waits(c))
 			continue;
-		warm_cancel(&c->turn->wait);
+		stop_looking(c);
 		c->turn->wait.found = (struct warm_found){ .err = -ETIMEDOUT };
 		file_found(&c->turn->wait);
 		n++;

@@ -14,6 +14,7 @@
 #include "base/address.h"
 #include "base/client_addr.h"
 #include "base/log.h"
+#include "fcgi-stat-accel/peer.h"
 #include "io/start/listen.h"
 
 #define BACKLOG 1024 /* the default of spawn-fcgi */
@@ -179,20 +180,17 @@ is_on_this_host(int fd, const char *peer)
 		strcmp(client_addr_text(&own.sa, text), peer) == 0);
 }
 
-/* The user that connected.  The kernel notes it at connect(2), so passing on the socket changes
- * nothing. */
 static bool
 is_listed_user(const struct listener *l, int fd)
 {
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	uid_t user;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+	if (!peer_user(fd, &user))
 		return (false);
-	if (who.uid == 0 || who.uid == geteuid())
+	if (user == 0 || user == geteuid())
 		return (true);
 	for (size_t i = 0; i < l->n_users; i++)
-		if (l->users[i] == who.uid)
+		if (l->users[i] == user)
 			return (true);
 	return (false);
 }

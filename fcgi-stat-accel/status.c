@@ -164,6 +164,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	text_line(out, "connections.limit", c->conns_max);
 	text_line(out, "requests.waiting", c->warm.waiting);
 	text_line(out, "requests.idle-s", idle_s(s));
+	text_line(out, "descriptors.held", c->fds);
 	text_line(out, "roots.open-asks", s->open_asks);
 	io_pins_status(&pins);
 	text_line(out, "pins.bytes", pins.bytes);
@@ -196,8 +197,9 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	advice_json(out, s->advice);
 	buf_printf(out,
 	    ",\n\"cpu_ns\":%" PRIu64 ",\n\"connections\":{\"open\":%u,\"limit\":%u},\n"
-	    "\"requests\":{\"waiting\":%u,\"idle_seconds\":%" PRIu64 "},\n\"stages\":{",
-	    clock_process_cpu_ns(), c->conns, c->conns_max, c->warm.waiting, idle_s(s));
+	    "\"requests\":{\"waiting\":%u,\"idle_seconds\":%" PRIu64 "},\n"
+	    "\"descriptors\":{\"held\":%u},\n\"stages\":{",
+	    clock_process_cpu_ns(), c->conns, c->conns_max, c->warm.waiting, idle_s(s), c->fds);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
 		put(out, stage_of(s, &stages[i]));
@@ -239,6 +241,8 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", c->warm.waiting);
 	prom_gauge(&p, "idle_seconds", "Since the last answer about a file, or the start.",
 	    idle_s(s));
+	prom_gauge(&p, "descriptors_held",
+	    "Files opened for clients (WARM_OPEN) that do not have them yet.", c->fds);
 	prom_gauge(&p, "roots_open_asks",
 	    "Mounts of roots whose open() asks another machine or process.", s->open_asks);
 	io_pins_status(&pins);

@@ -9,6 +9,7 @@
 
 #include "fcgi-stat-accel/conn_impl.h"
 #include "fcgi-stat-accel/counters.h"
+#include "fcgi-stat-accel/peer.h"
 #include "io/loop/sim.h"
 #include "t/unit/test.h"
 
@@ -19,17 +20,23 @@ static struct accel_counters counters;
 static const struct all_counters shown;
 static struct advice advice;
 static struct conns all;
-static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME", 11 } };
+static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME", 11 },
+	{ "WARM_OPEN", 9 } };
 static const struct accel_conf accel = { .header = "X-Sendfile", .expires = -1 };
 static const struct status status = { .ping_path = "/ping", .counters = &shown };
-static struct list waiting; /* for files that are not in memory: "/cold..." */
+static struct list waiting;   /* for files that are not in memory: "/cold..." */
+static struct warm_found hot; /* all others */
+static struct list opens;     /* struct warm_open: asked for */
+static bool own_user;         /* the peer has the user of this process */
 static unsigned cancelled, gone;
 
 bool
 warm_file(struct warm *warm, const char *path, struct warm_wait *w)
 {
-	if (!g_str_has_prefix(path, "/cold"))
+	if (!g_str_has_prefix(path, "/cold")) {
+		w->found = hot;
 		return (true);
+	}
 	list_add_tail(&waiting, &w->wait.link);
 	return (false);
 }
@@ -37,8 +44,45 @@ warm_file(struct warm *warm, const char *path, struct warm_wait *w)
 void
 warm_cancel(struct warm_wait *w)
 {
+	if (w->wait.link.next == NULL)
+		return;
 	list_del(&w->wait.link);
 	cancelled++;
+}
+
+struct warm_open {
+	struct list link;
+	struct warm_opening how;
+	char path[32];
+};
+
+struct warm_open *
+warm_open(struct warm *warm, const char *path, const struct warm_opening *how)
+{
+	struct warm_open *o = g_new0(struct warm_open, 1);
+
+	o->how = *how;
+	g_strlcpy(o->path, path, sizeof(o->path));
+	list_init(&o->link);
+	list_add_tail(&opens, &o->link);
+	return (o);
+}
+
+void
+warm_open_cancel(struct warm_open **o)
+{
+	if (*o == NULL)
+		return;
+	list_del(&(*o)->link);
+	g_free(*o);
+	*o = NULL;
+	cancelled++;
+}
+
+bool
+peer_is_own_user(int fd)
+{
+	return (own_user);
 }
 
 static void
@@ -54,6 +98,9 @@ up(void)
 	sim_auto_close(io, true);
 	counters = (struct accel_counters){ 0 };
 	list_init(&waiting);
+	list_init(&opens);
+	hot = (struct warm_found){ 0 };
+	own_user = true;
 	cancelled = gone = 0;
 	all = (struct conns){
 		.io = io,
@@ -80,6 +127,8 @@ down(void)
 	sim_run(io);
 	g_assert_cmpuint(counters.conns, ==, 0);
 	g_assert_true(list_empty(&waiting));
+	g_assert_true(list_empty(&opens));
+	g_assert_cmpuint(counters.fds, ==, 0);
 	request_reader_free(&all.reader);
 	conns_free(&all);
 	io_free(io); /* must() fails there when something is in flight */
@@ -96,17 +145,25 @@ put_record(GString *s, int type, int id, const void *content, size_t n)
 	g_string_append_len(s, content, (gssize)n);
 }
 
+/* more: further pairs; NULL: none */
 static void
-put_request(GString *s, int id, bool keep, const char *path)
+put_pairs(GString *s, int id, bool keep, const char *path, const char *more)
 {
 	const uint8_t begin[8] = { 0, 1, keep };
 	g_autoptr(GString) pair = g_string_new(NULL);
 
 	put_record(s, 1, id, begin, 8);
 	g_string_append_printf(pair, "%c%cSCRIPT_FILENAME%s", 15, (char)strlen(path), path);
+	g_string_append(pair, more != NULL ? more : "");
 	put_record(s, 4, id, pair->str, pair->len);
 	put_record(s, 4, id, "", 0);
 	put_record(s, 5, id, "", 0);
+}
+
+static void
+put_request(GString *s, int id, bool keep, const char *path)
+{
+	put_pairs(s, id, keep, path, NULL);
 }
 
 static struct conn *

@@ -1,0 +1,15 @@
+/* fcgi-stat-accel/peer.h -- the user at the other end of a unix socket.
+ *
+ * The kernel notes it at connect(2), so passing on the socket changes nothing. */
+#ifndef FCGI_STAT_ACCEL_PEER_H
+#define FCGI_STAT_ACCEL_PEER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The effective user.  False: there is none, as with TCP. */
+bool peer_user(int fd, uid_t *);
+/* It has connected as the user of this process. */
+bool peer_is_own_user(int fd);
+
+#endif
