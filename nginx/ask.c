@@ -36,29 +36,31 @@ accel_ask_init(void)
 }
 
 static bool
-covers(const struct accel_question *q, const struct accel_name *name, uint64_t key)
+covers(const struct accel_question *q, const struct accel_conf *conf, const struct accel_name *name,
+    uint64_t key)
 {
-	return (q->key == key && q->name.range.from == name->range.from &&
-		q->name.range.to == name->range.to && q->name.list == name->list &&
-		q->name.open == name->open);
+	return (q->key == key && q->refuse == (conf->late != 0) &&
+		q->name.range.from == name->range.from && q->name.range.to == name->range.to &&
+		q->name.list == name->list && q->name.open == name->open);
 }
 
 static struct accel_question *
-find(const struct accel_name *name, uint64_t key)
+find(const struct accel_conf *conf, const struct accel_name *name, uint64_t key)
 {
 	ngx_queue_t *b = bucket_of(key), *i;
 
 	for (i = ngx_queue_head(b); i != ngx_queue_sentinel(b); i = ngx_queue_next(i)) {
 		struct accel_question *q = ngx_queue_data(i, struct accel_question, link);
 
-		if (covers(q, name, key))
+		if (covers(q, conf, name, key))
 			return (q);
 	}
 	return (NULL);
 }
 
 static struct accel_question *
-question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t key, size_t warm)
+question_new(const struct accel_conf *conf, const struct accel_name *name, const ngx_str_t *client,
+    uint64_t key)
 {
 	struct accel_question *q;
 
@@ -68,7 +70,8 @@ question_new(const struct accel_name *name, const ngx_str_t *client, uint64_t ke
 	if (q == NULL)
 		return (NULL);
 	q->key = key;
-	q->warm = warm;
+	q->warm = conf->warm;
+	q->refuse = conf->late != 0;
 	q->fd = -1;
 	q->since = ngx_current_msec;
 	q->mount = accel_mount_id(&name->path);
@@ -113,8 +116,7 @@ static struct accel_question *
 ask_first(const struct accel_ctx *ctx, const struct accel_conf *conf, const struct accel_name *name,
     uint64_t key)
 {
-	struct accel_question *q =
-	    question_new(name, &ctx->r->connection->addr_text, key, conf->warm);
+	struct accel_question *q = question_new(conf, name, &ctx->r->connection->addr_text, key);
 
 	if (q != NULL && post(conf, q) == NGX_OK)
 		return (q);
@@ -128,7 +130,7 @@ ngx_int_t
 accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_name *name,
     uint64_t key)
 {
-	struct accel_question *q = find(name, key);
+	struct accel_question *q = find(conf, name, key);
 
 	if (q != NULL)
 		accel_count(ACCEL_COUNT_joined);

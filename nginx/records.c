@@ -68,7 +68,8 @@ accel_question_size(const struct accel_question *q)
 u_char *
 accel_put_question(u_char *p, const struct accel_question *q)
 {
-	static const ngx_str_t get = ngx_string("GET"), head = ngx_string("HEAD");
+	static const ngx_str_t get = ngx_string("GET"), head = ngx_string("HEAD"),
+			       late = ngx_string("503");
 	u_char range[64], *params;
 	const struct accel_range *r = &q->name.range;
 	bool nothing = r->to == 0;
@@ -80,6 +81,8 @@ accel_put_question(u_char *p, const struct accel_question *q)
 	p = put_param(params, "REQUEST_METHOD", nothing ? &head : &get);
 	p = put_param(p, "WARM_PATH", &q->name.path);
 	p = put_param(p, "REMOTE_ADDR", &q->client);
+	if (q->refuse)
+		p = put_param(p, "WARM_LATE", &late);
 	if ((r->partial || r->to != NGX_MAX_OFF_T_VALUE) && !nothing) {
 		value = range_header(r, range);
 		p = put_param(p, "HTTP_RANGE", &value);

@@ -214,6 +214,7 @@ struct accel_question {
 	struct accel_name name;
 	ngx_str_t client; /* its address */
 	size_t warm;
+	bool refuse; /* when it is late the client gets an error, and nginx opens nothing */
 	ngx_msec_t since;
 	enum accel_kind kind;
 	/* name.open: */

@@ -34,7 +34,7 @@ sub nginx () {
 	unlink "$tree/socket";
 	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
 	chmod 0777, "$tree/socket";
-	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /anyway/ { alias $disk/; stat_accel_late off; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
 		root => $tree);
 }
 sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
@@ -136,6 +136,19 @@ subtest 'who asks again while an answer is handed out' => sub {
 	syswrite $link, join '', answer();
 	is status($c), 200, 'gets an answer of its own';
 	quiet($ng);
+};
+
+subtest 'what is late' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = accepted();
+	like bytes($link, qr/\x05\0\x01\0{4}\z/), qr/\x09\x03WARM_LATE503/, 'the accelerator refuses it';
+	my $anyway = begin($ng, '/anyway/a');
+	my $second = accepted();
+	unlike bytes($second, qr/\x05\0\x01\0{4}\z/), qr/WARM_LATE/, '... but not if nginx opens it';
+	warm('a');
+	syswrite $_, join '', answer() for $link, $second;
+	is status($_), 200, 'in time' for $c, $anyway;
 };
 
 subtest 'one that is replaced' => sub {

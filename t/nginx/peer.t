@@ -86,6 +86,18 @@ subtest 'an accelerator' => sub {
 	is $ng->stop, 0, 'nginx ends' if $ng->can('ended');
 };
 
+# The accelerator itself opens what is late, as its default is.
+subtest 'an accelerator with a deadline of its own' => sub {
+	my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, '--mode=auth', "--root=$disk", '--deadline=1000');
+	chmod 0666, $app->socket;
+	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree);
+	$slow->hang;
+	is $ng->get('/disk/60')->{status}, 503, 'a file that is late: 503, as stat_accel_late says';
+	is $ng->last->{status}, 'late', '... in the log, too';
+	$slow->go;
+	is $app->stop, 0, 'the accelerator ends';
+};
+
 # ---------------------------------------------------------------- one that the test plays
 
 # Reads the question; what play() returns is sent, in these pieces.
