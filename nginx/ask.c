@@ -1,8 +1,8 @@
 /* nginx/ask.c -- questions that are out.  Requests that miss the same name wait for the same
  * question.
  *
- * A question lasts until it is answered, even when all who waited have left: a thread that opens a
- * file cannot be called back. */
+ * When all who waited have left, the accelerator is asked to give up.  A thread that opens a file
+ * cannot be called back: its question lasts until it is answered. */
 #include "nginx/stat_accel.h"
 
 #define QUESTIONS_MAX 4096u
@@ -143,13 +143,33 @@ accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_nam
 	return (NGX_OK);
 }
 
+/* Nobody joins a question that is called back. */
+static void
+call_back(struct accel_question *q)
+{
+	ngx_queue_remove(&q->link);
+	ngx_queue_init(&q->link);
+	if (accel_peer_abort(q))
+		question_free(q);
+}
+
+static void
+leave(struct accel_ctx *ctx)
+{
+	ngx_queue_remove(&ctx->link);
+	ctx->question = NULL;
+}
+
 void
 accel_ask_leave(struct accel_ctx *ctx)
 {
-	if (ctx->question == NULL)
+	struct accel_question *q = ctx->question;
+
+	if (q == NULL)
 		return;
-	ngx_queue_remove(&ctx->link);
-	ctx->question = NULL;
+	leave(ctx);
+	if (ngx_queue_empty(&q->waiters) && (q->waits || q->asked_on != NULL))
+		call_back(q);
 }
 
 /* Those who wait go on later, from the event loop: they may ask for other names, and end any other
@@ -179,7 +199,7 @@ deliver(ngx_event_t *ev)
 		/* one may end another, so each is taken from the head */
 		while (!ngx_queue_empty(&q->waiters)) {
 			ctx = ngx_queue_data(ngx_queue_head(&q->waiters), struct accel_ctx, link);
-			accel_ask_leave(ctx);
+			leave(ctx);
 			accel_answered(ctx, q);
 		}
 		question_free(q);

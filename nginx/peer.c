@@ -34,6 +34,8 @@ static void write_event(ngx_event_t *ev);
 static void
 link_free(struct link *l)
 {
+	if (l->q != NULL)
+		l->q->asked_on = NULL;
 	ngx_queue_remove(&l->at);
 	l->peer->links--;
 	if (l->c != NULL)
@@ -46,6 +48,18 @@ static void
 fail(struct accel_question *q)
 {
 	accel_question_end(q, ACCEL_FAILED);
+}
+
+/* It waits no more. */
+static struct accel_question *
+first_waiting(struct accel_peer *p)
+{
+	struct accel_question *q =
+	    ngx_queue_data(ngx_queue_head(&p->waiting), struct accel_question, at);
+
+	ngx_queue_remove(&q->at);
+	q->waits = false;
+	return (q);
 }
 
 static void
@@ -72,11 +86,8 @@ go_down(struct accel_peer *p, const char *why)
 		if (q != NULL)
 			fail(q);
 	}
-	while (!ngx_queue_empty(&p->waiting)) {
-		q = ngx_queue_data(ngx_queue_head(&p->waiting), struct accel_question, at);
-		ngx_queue_remove(&q->at);
-		fail(q);
-	}
+	while (!ngx_queue_empty(&p->waiting))
+		fail(first_waiting(p));
 }
 
 static void
@@ -108,15 +119,16 @@ put_question(struct link *l, const struct accel_question *q)
 	return (true);
 }
 
+/* A connection that still has something to send gets none. */
 static bool
-put_get_values(struct link *l)
+put_order(struct link *l, u_char *(*put)(u_char *))
 {
 	if (l->out != NULL)
-		return (true); /* it still has something to send */
-	l->out = ngx_alloc(ACCEL_GET_VALUES_SIZE, l->c->log);
+		return (true);
+	l->out = ngx_alloc(ACCEL_ORDER_SIZE, l->c->log);
 	if (l->out == NULL)
 		return (false);
-	l->out_len = (size_t)(accel_put_get_values(l->out) - l->out);
+	l->out_len = (size_t)(put(l->out) - l->out);
 	l->out_sent = 0;
 	return (true);
 }
@@ -203,6 +215,7 @@ static ngx_int_t
 ask_on(struct link *l, struct accel_question *q)
 {
 	l->q = q;
+	q->asked_on = l;
 	accel_reader_begin(&l->in);
 	if (!put_question(l, q) || !send_out(l)) {
 		link_free(l);
@@ -248,6 +261,7 @@ accel_peer_ask(struct accel_peer *p, struct accel_question *q)
 		}
 	}
 	ngx_queue_insert_tail(&p->waiting, &q->at);
+	q->waits = true;
 	return (NGX_OK);
 }
 
@@ -258,8 +272,7 @@ next_waiting(struct accel_peer *p)
 
 	if (p->down || ngx_queue_empty(&p->waiting))
 		return;
-	q = ngx_queue_data(ngx_queue_head(&p->waiting), struct accel_question, at);
-	ngx_queue_remove(&q->at);
+	q = first_waiting(p);
 	if (accel_peer_ask(p, q) != NGX_OK)
 		fail(q);
 }
@@ -283,9 +296,14 @@ answered(struct link *l)
 	enum accel_kind kind;
 
 	l->q = NULL;
+	q->asked_on = NULL;
 	l->used = true;
 	rest(l);
 	watch_no_more(p);
+	if (ngx_queue_empty(&q->waiters)) {
+		fail(q);
+		return;
+	}
 	kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
 	q->hot = kind != ACCEL_COLD && !late;
 	accel_question_end(q, kind != ACCEL_COLD ? kind : ACCEL_FAILED);
@@ -327,12 +345,27 @@ lost(struct link *l)
 	link_free(l);
 	if (q != NULL && !again)
 		go_down(p, "has closed a connection without an answer");
-	if (q != NULL && accel_peer_ask(p, q) != NGX_OK)
+	if (q != NULL && (ngx_queue_empty(&q->waiters) || accel_peer_ask(p, q) != NGX_OK))
 		fail(q);
 	if (q != NULL && !p->down)
 		watch_from_now(p);
 	watch_no_more(p);
 	next_waiting(p);
+}
+
+/* The connection is free again when FCGI_END_REQUEST has come. */
+bool
+accel_peer_abort(struct accel_question *q)
+{
+	struct link *l = q->asked_on;
+
+	if (q->waits) {
+		ngx_queue_remove(&q->at);
+		return (true);
+	}
+	if (l != NULL && (!put_order(l, accel_put_abort) || !send_out(l)))
+		lost(l);
+	return (false);
 }
 
 static void
@@ -386,7 +419,7 @@ ask_values(struct accel_peer *p)
 
 	l = ngx_queue_empty(&p->busy) ? link_new(p)
 				      : ngx_queue_data(ngx_queue_head(&p->busy), struct link, at);
-	if (l != NULL && (!put_get_values(l) || !send_out(l)))
+	if (l != NULL && (!put_order(l, accel_put_get_values) || !send_out(l)))
 		lost(l);
 }
 

@@ -1,7 +1,7 @@
 /* nginx/records.c -- see records.h. */
 #include "nginx/records.h"
 
-enum { FCGI_BEGIN = 1, FCGI_END = 3, FCGI_PARAMS, FCGI_STDIN, FCGI_STDOUT, FCGI_STDERR };
+enum { FCGI_BEGIN = 1, FCGI_ABORT, FCGI_END, FCGI_PARAMS, FCGI_STDIN, FCGI_STDOUT, FCGI_STDERR };
 enum { FCGI_GET_VALUES = 9, FCGI_GET_VALUES_RESULT = 10, FCGI_HEAD = 8 };
 
 /* ---------------------------------------------------------------- written */
@@ -100,6 +100,12 @@ accel_put_get_values(u_char *p)
 
 	p = put_record(p, FCGI_GET_VALUES, 0, sizeof(name) - 1 + 2);
 	return (put_param(p, name, &none));
+}
+
+u_char *
+accel_put_abort(u_char *p)
+{
+	return (put_record(p, FCGI_ABORT, 1, 0));
 }
 
 /* ---------------------------------------------------------------- read */

@@ -10,12 +10,13 @@
 
 /* ---------------------------------------------------------------- written */
 
-#define ACCEL_GET_VALUES_SIZE 64u
+#define ACCEL_ORDER_SIZE 64u /* of each but a question */
 
 size_t accel_question_size(const struct accel_question *q); /* at most */
 /* They return the end of what was written. */
 u_char *accel_put_question(u_char *p, const struct accel_question *q);
 u_char *accel_put_get_values(u_char *p);
+u_char *accel_put_abort(u_char *p);
 
 /* ---------------------------------------------------------------- read */
 

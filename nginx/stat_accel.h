@@ -148,6 +148,7 @@ struct accel_names {
 };
 
 struct accel_question;
+struct link; /* peer.c */
 
 struct accel_ctx {
 	ngx_http_request_t *r;
@@ -205,10 +206,12 @@ void accel_ask_leave(struct accel_ctx *ctx);
 bool accel_ask_is_slow(const ngx_str_t *path);
 
 struct accel_question {
-	ngx_queue_t link;    /* of those with this hash; of those that have ended */
-	ngx_queue_t age;     /* of all, the oldest first */
-	ngx_queue_t at;      /* waiting for a connection of the peer */
-	ngx_queue_t waiters; /* struct accel_ctx */
+	ngx_queue_t link;      /* of those with this hash; of those that have ended */
+	ngx_queue_t age;       /* of all, the oldest first */
+	ngx_queue_t at;        /* of those that wait for a connection of the peer */
+	bool waits;            /* so does it */
+	struct link *asked_on; /* NULL: no connection */
+	ngx_queue_t waiters;   /* struct accel_ctx */
 	uint64_t key;
 	uint32_t mount; /* of the name: accel_mount_id() */
 	struct accel_name name;
@@ -240,6 +243,8 @@ enum accel_kind accel_given(struct accel_ctx *ctx);
 /* peer.c and threads.c.  NGX_OK: accel_question_end() comes; NGX_ERROR: it does not. */
 void accel_peer_init(struct accel_peer *p); /* in each worker */
 void accel_peer_end(struct accel_peer *p);
+/* Nobody waits any more.  True: q is the caller's again; false: accel_question_end() comes. */
+bool accel_peer_abort(struct accel_question *q);
 ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
 ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
 

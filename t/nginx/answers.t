@@ -10,6 +10,7 @@ use Accel::Slowfs;
 use File::Temp ();
 use IO::Select;
 use IO::Socket::UNIX ();
+use Socket ();
 use Time::HiRes qw(time);
 
 my ($usable, $why) = Accel::Slowfs->usable;
@@ -34,10 +35,11 @@ sub nginx () {
 	unlink "$tree/socket";
 	$listen = IO::Socket::UNIX->new(Local => "$tree/socket", Listen => 10) // die "socket: $!";
 	chmod 0777, "$tree/socket";
-	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location /anyway/ { alias $disk/; stat_accel_late off; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
+	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location = /counters { stat_accel_status; } location /anyway/ { alias $disk/; stat_accel_late off; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
 		root => $tree);
 }
 sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
+sub leave ($c) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }
 sub status ($c, $seconds = 8) {
 	my ($raw, $until) = ('', time + $seconds);
 	while (IO::Select->new($c)->can_read($until - time)) { sysread $c, $raw, 65536, length $raw or last }
@@ -168,6 +170,57 @@ subtest 'one that is replaced' => sub {
 	syswrite $link, join '', answer();
 	is status($c), 200, 'b is answered';
 	ok !IO::Select->new($link)->can_read(1.3), 'nothing is asked while nothing is out';
+	quiet($ng);
+};
+
+my $abort = qr/\A\x01\x02\0\x01\0{4}\z/;
+
+subtest 'one for which nobody waits any more' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/a');
+	my $link = asked('a');
+	my $joined = begin($ng, '/a');
+	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.joined: 1$/m }), 'two wait for it';
+	leave($c);
+	is status(begin($ng, '/late/a')), 503, '... and a third, until its deadline';
+	ok !IO::Select->new($link)->can_read(0), 'nothing is said while one waits';
+	leave($joined);
+	like bytes($link, $abort), $abort, 'the last has left: it is called back';
+	$c = begin($ng, '/a');
+	my $second = asked('a');                # nobody waits for what was called back
+	syswrite $link, record(FCGI_END, 1, "\0" x 8);
+	warm('a');
+	syswrite $second, join '', answer();
+	is status($c), 200, 'who asks again is answered';
+	my %c = map { $_ => begin($ng, "/$_") } qw(b c);
+	for ($link, $second) { like bytes($_, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/WARM_PATH/, 'both connections are used again' }
+	warm($_) for qw(b c);
+	syswrite $_, join '', answer() for $link, $second;
+	is status($_), 200, '... and answer' for values %c;
+
+	$slow->forget;
+	$c = begin($ng, '/late/a');
+	my ($asked) = IO::Select->new($link, $second)->can_read(8);
+	asked_on($asked, 'a');
+	is status($c), 503, 'one that is late';
+	like bytes($asked, $abort), $abort, '... has left, too';
+	quiet($ng);
+};
+
+subtest 'one that waits for a connection, and for which nobody waits' => sub {
+	my $ng = nginx();
+	my %c = (a => begin($ng, '/a'));
+	my $link = asked('a');
+	unlink "$tree/socket";
+	is status(begin($ng, '/late/b')), 503, 'it is late before it is asked';
+	$c{c} = begin($ng, '/c');
+	warm('a');
+	syswrite $link, join '', answer();
+	is status($c{a}), 200, 'a is answered';
+	asked_on($link, 'c');
+	warm('c');
+	syswrite $link, join '', answer();
+	is status($c{c}), 200, 'c is answered';
 	quiet($ng);
 };
 

@@ -60,6 +60,7 @@ subtest 'an accelerator' => sub {
 
 	$slow->hang;
 	is $ng->get('/late/' . ++$cold)->{status}, 503, 'a hung disk ends at the deadline';
+	ok eventually(sub { $app->ask(SCRIPT_NAME => '/status', REQUEST_METHOD => 'GET')->{body} =~ /^accel\.requests\.aborted: 1$/m }), '... and the question is called back';
 	$slow->go;
 
 	my $pid = $app->pid;
