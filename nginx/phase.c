@@ -41,8 +41,8 @@ accel_ctx_find(const ngx_http_request_t *r)
 	return (ctx);
 }
 
-static struct accel_ctx *
-ctx_get(ngx_http_request_t *r)
+struct accel_ctx *
+accel_ctx(ngx_http_request_t *r)
 {
 	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
 	ngx_pool_cleanup_t *c;
@@ -303,40 +303,40 @@ held(ngx_http_request_t *r)
 static ngx_int_t
 file_handler(ngx_http_request_t *r)
 {
-	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
+	struct accel_ctx *ctx = accel_ctx(r);
 	struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
-	ngx_int_t rc = content_known(ctx, conf);
+	ngx_int_t rc;
 
+	if (ctx == NULL)
+		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
+	rc = content_known(ctx, conf);
 	if (rc == NGX_AGAIN)
 		return (held(r));
 	if (rc != NGX_DECLINED)
 		return (rc);
-	r->content_handler = ctx->content_handler;
-	return (r->content_handler(r));
+	r->content_handler = conf->handler;
+	return (conf->handler(r));
 }
 
-static enum accel_handler
-handler_kind(ngx_http_request_t *r)
+/* Ours stands in the place of a content handler that opens files.  It is the location's, because
+ * the subrequests of slices and of proxy_cache_background_update begin with it: they pass no phase
+ * before. The modules of the handlers have merged this location before, as ours is loaded last. */
+void
+accel_stand_in(ngx_conf_t *cf, struct accel_conf *conf)
 {
 	const struct accel_main_conf *mcf =
-	    ngx_http_get_module_main_conf(r, ngx_http_stat_accel_module);
+	    ngx_http_conf_get_module_main_conf(cf, ngx_http_stat_accel_module);
+	ngx_http_core_loc_conf_t *clcf =
+	    ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-	for (ngx_uint_t i = 0; r->content_handler != NULL && i < mcf->handlers_n; i++)
-		if (mcf->handlers[i].handler == r->content_handler)
-			return (mcf->handlers[i].kind);
-	return (ACCEL_HANDLER_NONE);
-}
-
-/* Ours stands in the place of a content handler that opens files. */
-static void
-stand_in(ngx_http_request_t *r, struct accel_ctx *ctx)
-{
-	enum accel_handler kind = handler_kind(r);
-
-	if (kind == ACCEL_HANDLER_NONE)
-		return;
-	ctx->content_handler = r->content_handler;
-	r->content_handler = kind == ACCEL_HANDLER_FILE ? file_handler : accel_upstream_handler;
+	for (ngx_uint_t i = 0; clcf->handler != NULL && i < mcf->handlers_n; i++) {
+		if (mcf->handlers[i].handler != clcf->handler)
+			continue;
+		conf->handler = clcf->handler;
+		clcf->handler = mcf->handlers[i].kind == ACCEL_HANDLER_FILE
+				    ? file_handler
+				    : accel_upstream_handler;
+	}
 }
 
 static ngx_int_t
@@ -344,24 +344,17 @@ precontent(ngx_http_request_t *r)
 {
 	struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
 	struct accel_ctx *ctx;
-	ngx_int_t rc;
 
-	if (!conf->enable || (conf->tries == NULL && handler_kind(r) == ACCEL_HANDLER_NONE))
+	if (!conf->enable || conf->tries == NULL)
 		return (NGX_DECLINED);
-	ctx = ctx_get(r);
+	ctx = accel_ctx(r);
 	if (ctx == NULL)
 		return (NGX_ERROR);
-	if (conf->tries != NULL) {
-		if (ctx->phase < ACCEL_TRY) {
-			ctx->phase = ACCEL_TRY;
-			accel_names_try(&ctx->names);
-		}
-		rc = names_known(ctx, conf);
-		if (rc != NGX_DECLINED)
-			return (rc);
+	if (ctx->phase < ACCEL_TRY) {
+		ctx->phase = ACCEL_TRY;
+		accel_names_try(&ctx->names);
 	}
-	stand_in(r, ctx);
-	return (NGX_DECLINED);
+	return (names_known(ctx, conf));
 }
 
 static bool
@@ -381,7 +374,7 @@ content(ngx_http_request_t *r)
 
 	if (!conf->enable || !opens_a_file(r, conf))
 		return (NGX_DECLINED);
-	ctx = ctx_get(r);
+	ctx = accel_ctx(r);
 	if (ctx == NULL)
 		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
 	rc = content_known(ctx, conf);

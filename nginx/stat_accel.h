@@ -115,6 +115,7 @@ struct accel_conf {
 	size_t warm;
 	ngx_uint_t open;               /* enum accel_open */
 	const struct accel_page *page; /* stat_accel_status */
+	ngx_http_handler_pt handler;   /* another module's, in whose place stands ours */
 	/* heard of other modules */
 	ngx_array_t *tries;                    /* struct accel_try; not inherited, as try_files */
 	ngx_array_t *indexes;                  /* ngx_http_complex_value_t */
@@ -159,9 +160,8 @@ struct accel_ctx {
 	ngx_queue_t link;                /* in the waiters of the question */
 	ngx_event_t deadline;
 	ngx_msec_t began;
-	enum accel_kind answer;              /* ACCEL_COLD: none yet */
-	ngx_http_handler_pt content_handler; /* nginx's, in whose place stands ours */
-	ngx_open_file_cache_t *given;        /* of this request; NULL: none */
+	enum accel_kind answer;       /* ACCEL_COLD: none yet */
+	ngx_open_file_cache_t *given; /* of this request; NULL: none */
 	/* for the log; kept over internal redirects */
 	enum accel_status status;
 	bool failed; /* a name could not be asked for */
@@ -170,6 +170,8 @@ struct accel_ctx {
 
 /* phase.c */
 ngx_int_t accel_phase_init(ngx_conf_t *cf);
+void accel_stand_in(ngx_conf_t *cf, struct accel_conf *conf);
+struct accel_ctx *accel_ctx(ngx_http_request_t *r);            /* NULL: no memory */
 struct accel_ctx *accel_ctx_find(const ngx_http_request_t *r); /* NULL: has none */
 void accel_answered(struct accel_ctx *ctx, const struct accel_question *q);
 enum accel_kind accel_look(struct accel_ctx *ctx,

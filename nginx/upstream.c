@@ -99,7 +99,7 @@ begin(ngx_http_request_t *r)
 
 	if (kind == ACCEL_COLD)
 		return (NGX_DONE);
-	r->content_handler = ctx->content_handler;
+	r->content_handler = conf->handler;
 	if (kind == ACCEL_LATE && conf->late != 0) {
 		r->main->count--; /* the upstream's */
 		return ((ngx_int_t)conf->late);
@@ -121,16 +121,19 @@ begin_again(ngx_http_request_t *r)
 ngx_int_t
 accel_upstream_handler(ngx_http_request_t *r)
 {
+	const struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
 #if (NGX_HTTP_CACHE)
-	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
+	struct accel_ctx *ctx = accel_ctx(r);
 	ngx_int_t rc;
 
+	if (ctx == NULL)
+		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
 	if (has_a_body(r)) {
-		r->content_handler = ctx->content_handler;
-		return (r->content_handler(r));
+		r->content_handler = conf->handler;
+		return (conf->handler(r));
 	}
 	r->aio = 1;
-	rc = ctx->content_handler(r);
+	rc = conf->handler(r);
 	r->aio = 0;
 	if (rc != NGX_DONE)
 		return (rc);
@@ -142,8 +145,7 @@ accel_upstream_handler(ngx_http_request_t *r)
 	r->content_handler = begin_again;
 	return (begin(r));
 #else
-	struct accel_ctx *ctx = ngx_http_get_module_ctx(r, ngx_http_stat_accel_module);
 
-	return (ctx->content_handler(r));
+	return (conf->handler(r));
 #endif
 }
