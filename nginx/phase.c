@@ -305,11 +305,12 @@ file_handler(ngx_http_request_t *r)
 {
 	struct accel_ctx *ctx = accel_ctx(r);
 	struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
-	ngx_int_t rc;
+	ngx_int_t rc = NGX_DECLINED;
 
 	if (ctx == NULL)
 		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
-	rc = content_known(ctx, conf);
+	if (conf->enable)
+		rc = content_known(ctx, conf);
 	if (rc == NGX_AGAIN)
 		return (held(r));
 	if (rc != NGX_DECLINED)
@@ -320,16 +321,19 @@ file_handler(ngx_http_request_t *r)
 
 /* Ours stands in the place of a content handler that opens files.  It is the location's, because
  * the subrequests of slices and of proxy_cache_background_update begin with it: they pass no phase
- * before. The modules of the handlers have merged this location before, as ours is loaded last. */
+ * before. The modules of the handlers have merged this location before, as ours is loaded last.
+ * An "if" has no handler of its own: a request keeps that of the location around it. */
 void
-accel_stand_in(ngx_conf_t *cf, struct accel_conf *conf)
+accel_stand_in(ngx_conf_t *cf, const struct accel_conf *prev, struct accel_conf *conf)
 {
 	const struct accel_main_conf *mcf =
 	    ngx_http_conf_get_module_main_conf(cf, ngx_http_stat_accel_module);
 	ngx_http_core_loc_conf_t *clcf =
 	    ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-	for (ngx_uint_t i = 0; clcf->handler != NULL && i < mcf->handlers_n; i++) {
+	if (clcf->noname && clcf->handler == NULL)
+		conf->handler = prev->handler;
+	for (ngx_uint_t i = 0; conf->enable && clcf->handler != NULL && i < mcf->handlers_n; i++) {
 		if (mcf->handlers[i].handler != clcf->handler)
 			continue;
 		conf->handler = clcf->handler;

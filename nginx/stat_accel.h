@@ -170,7 +170,7 @@ struct accel_ctx {
 
 /* phase.c */
 ngx_int_t accel_phase_init(ngx_conf_t *cf);
-void accel_stand_in(ngx_conf_t *cf, struct accel_conf *conf);
+void accel_stand_in(ngx_conf_t *cf, const struct accel_conf *prev, struct accel_conf *conf);
 struct accel_ctx *accel_ctx(ngx_http_request_t *r);            /* NULL: no memory */
 struct accel_ctx *accel_ctx_find(const ngx_http_request_t *r); /* NULL: has none */
 void accel_answered(struct accel_ctx *ctx, const struct accel_question *q);

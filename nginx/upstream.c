@@ -128,7 +128,7 @@ accel_upstream_handler(ngx_http_request_t *r)
 
 	if (ctx == NULL)
 		return (NGX_HTTP_INTERNAL_SERVER_ERROR);
-	if (has_a_body(r)) {
+	if (!conf->enable || has_a_body(r)) {
 		r->content_handler = conf->handler;
 		return (conf->handler(r));
 	}

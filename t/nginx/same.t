@@ -88,6 +88,9 @@ my @sites = (
 	    location ~ /\\. { deny all; } location ~ \\.php\$ { try_files \$uri =404; fastcgi_index index.php; $fpm } location ~* \\.(js|css|png)\$ { expires max; log_not_found off; }",
 	    map { [GET => $_] } qw(/ /2026/11/a-post/?p=1 /wp-login.php /wp-content/none.php /style.css /none.css /.env /favicon.ico), ],
 	['if' => 'root /srv/www; location / { if ($arg_x) { rewrite .* /dir/b.txt break; } }', map { [GET => $_] } qw(/a.txt /a.txt?x=1)],
+	['if with a handler' => 'proxy_cache c; proxy_cache_valid 200 1m; location / { proxy_pass http://127.0.0.1:8081; if ($arg_x) { set $y 1; } if ($arg_off) { stat_accel off; } }
+	    location ~ \.html$ { root /srv/www; flv; if ($arg_x) { set $y 1; } if ($arg_off) { stat_accel off; } }',
+	    map { [GET => $_] } qw(/a.txt /a.txt?x=1 /a.txt?off=1 /page.html?x=1 /page.html?off=1 /page.html?x=1&off=1)],
 	['stub' => 'location / { stub_status; } location /r { return 302 /a; } location /gif { empty_gif; }', [GET => '/r'], [GET => '/gif']],
 	['long names' => 'root /srv/www; large_client_header_buffers 4 32k;', [GET => '/' . 'n' x 5000], [GET => '/' . 'd/' x 2500 . 'x'], [GET => '/dir/' . 'n' x 255]],
 );
@@ -135,7 +138,7 @@ sub access ($ng, $n) {
 my (%found, $told);
 for my $site (@sites) {
 	my ($name, undef, @requests) = @$site;
-	my $without = Test::NginxModule->start(http($site, ''), root => $tree, without => 1);
+	my $without = Test::NginxModule->start(http($site, '') =~ s/stat_accel off;//gr, root => $tree, without => 1);
 	my @want = (replies($without, \@requests), replies2($without, \@requests));
 	ok !grep({ !m{^HTTP/2 \d} } @want[@requests .. $#want]), "$name: HTTP/2";
 	$told += grep { /^SCRIPT_FILENAME=\Q$tree\E\/wp\//m } @want;
