@@ -71,6 +71,7 @@ question_new(const struct accel_conf *conf, const struct accel_name *name, const
 		return (NULL);
 	q->key = key;
 	q->warm = conf->warm;
+	q->pool = conf->pool;
 	q->refuse = conf->late != 0;
 	q->fd = -1;
 	q->since = ngx_current_msec;
@@ -98,16 +99,26 @@ question_free(struct accel_question *q)
 	ngx_free(q);
 }
 
-/* A listing needs all names of a directory, and some files are opened for nginx: the accelerator
- * does neither. */
+/* A listing needs all names of a directory: no accelerator gives them.  A descriptor comes over a
+ * unix socket alone. */
+static bool
+is_for_peer(const struct accel_conf *conf, const struct accel_name *name)
+{
+	return (conf->peer != NULL && !name->list && (!name->open || accel_peer_gives(conf->peer)));
+}
+
 static ngx_int_t
 post(const struct accel_conf *conf, struct accel_question *q)
 {
-	bool peer = conf->peer != NULL && !q->name.list && !q->name.open;
+	bool peer = is_for_peer(conf, &q->name);
 
-	if ((peer ? accel_peer_ask(conf->peer, q) : accel_threads_ask(conf->pool, q)) != NGX_OK)
+	if (peer && accel_peer_ask(conf->peer, q) == NGX_OK) {
+		accel_count(ACCEL_COUNT_asked_peer);
+		return (NGX_OK);
+	}
+	if ((peer && !q->name.open) || accel_threads_ask(conf->pool, q) != NGX_OK)
 		return (NGX_ERROR);
-	accel_count(peer ? ACCEL_COUNT_asked_peer : ACCEL_COUNT_asked_threads);
+	accel_count(ACCEL_COUNT_asked_threads);
 	return (NGX_OK);
 }
 

@@ -44,10 +44,16 @@ link_free(struct link *l)
 	ngx_free(l);
 }
 
+/* What must be opened for nginx is opened by a thread then. */
 static void
 fail(struct accel_question *q)
 {
-	accel_question_end(q, ACCEL_FAILED);
+	if (q->fd >= 0)
+		close(q->fd);
+	q->fd = -1;
+	if (!q->name.open || ngx_queue_empty(&q->waiters) ||
+	    accel_threads_ask(q->pool, q) != NGX_OK)
+		accel_question_end(q, ACCEL_FAILED);
 }
 
 /* It waits no more. */
@@ -240,6 +246,12 @@ idle_link(struct accel_peer *p)
 	return (l);
 }
 
+bool
+accel_peer_gives(const struct accel_peer *p)
+{
+	return (p->sockaddr->sa_family == AF_UNIX);
+}
+
 /* An idle connection may have been closed by the other side: the next one is tried. */
 ngx_int_t
 accel_peer_ask(struct accel_peer *p, struct accel_question *q)
@@ -287,12 +299,35 @@ rest(struct link *l)
 	ngx_queue_insert_head(&l->peer->idle, &l->at);
 }
 
+/* The descriptor has come, or why there is none.  ACCEL_COLD: neither. */
+static enum accel_kind
+opened(struct accel_question *q, const struct accel_reader *in)
+{
+	if (q->fd >= 0)
+		return (accel_received(q));
+	q->err = accel_answer_errno(in);
+	return (q->err != 0 ? ACCEL_ABSENT : ACCEL_COLD);
+}
+
+static enum accel_kind
+kind_of_answer(struct accel_question *q, const struct accel_reader *in)
+{
+	enum accel_kind kind;
+
+	if (accel_answer_is_late(in))
+		return (ACCEL_LATE);
+	if (q->name.open)
+		return (opened(q, in));
+	kind = accel_probe(&q->name, true);
+	q->hot = kind != ACCEL_COLD;
+	return (kind);
+}
+
 static void
 answered(struct link *l)
 {
 	struct accel_question *q = l->q;
 	struct accel_peer *p = l->peer;
-	bool late = accel_answer_is_late(&l->in);
 	enum accel_kind kind;
 
 	l->q = NULL;
@@ -300,13 +335,11 @@ answered(struct link *l)
 	l->used = true;
 	rest(l);
 	watch_no_more(p);
-	if (ngx_queue_empty(&q->waiters)) {
+	kind = ngx_queue_empty(&q->waiters) ? ACCEL_COLD : kind_of_answer(q, &l->in);
+	if (kind == ACCEL_COLD)
 		fail(q);
-		return;
-	}
-	kind = late ? ACCEL_LATE : accel_probe(&q->name, true);
-	q->hot = kind != ACCEL_COLD && !late;
-	accel_question_end(q, kind != ACCEL_COLD ? kind : ACCEL_FAILED);
+	else
+		accel_question_end(q, kind);
 }
 
 /* After an answer may come what GET_VALUES asked for.  False: it is not FastCGI. */
@@ -368,6 +401,25 @@ accel_peer_abort(struct accel_question *q)
 	return (false);
 }
 
+/* As ngx_recv(), with the descriptors.  NGX_DECLINED: not those that were asked for. */
+static ssize_t
+receive(struct link *l, u_char *in, size_t size)
+{
+	ngx_event_t *ev = l->c->read;
+	struct accel_question *q = l->q != NULL && l->in.asked ? l->q : NULL;
+	bool good;
+	ssize_t n = accel_receive(l->c->fd, in, size, q, &good);
+
+	if (n > 0)
+		return (good ? n : NGX_DECLINED);
+	ev->ready = 0;
+	ev->eof = n == 0;
+	ev->error = n < 0 && n != NGX_AGAIN;
+	return (n);
+}
+
+/* Reads all: after a descriptor recvmsg(2) stops, so a short read does not mean that nothing is
+ * left. */
 static void
 read_event(ngx_event_t *ev)
 {
@@ -381,20 +433,11 @@ read_event(ngx_event_t *ev)
 		link_free(l);
 		return;
 	}
-	do {
-		n = c->recv(c, in, sizeof(in));
-		if (n == NGX_AGAIN)
-			break;
-		if (n <= 0) {
-			lost(l);
-			return;
-		}
-		if (!feed(l, in, in + n)) {
-			go_down(p, "has sent bytes that are not an answer in FastCGI");
-			return;
-		}
-	} while (c->read->ready);
-	if (ngx_handle_read_event(c->read, 0) != NGX_OK)
+	while ((n = receive(l, in, sizeof(in))) > 0 && feed(l, in, in + n))
+		;
+	if (n > 0 || n == NGX_DECLINED)
+		go_down(p, "has sent bytes that are not an answer in FastCGI");
+	else if (n != NGX_AGAIN || ngx_handle_read_event(c->read, 0) != NGX_OK)
 		lost(l);
 	else
 		next_waiting(p);

@@ -153,7 +153,7 @@ accel_answered(struct accel_ctx *ctx, const struct accel_question *q)
 
 	if (q->hot && is_remembered(conf, &q->name))
 		accel_memory_put(q->key, q->kind, conf->remember);
-	if (q->name.open)
+	if (q->name.open && q->kind != ACCEL_LATE && q->kind != ACCEL_FAILED)
 		accel_give(ctx, q);
 	go_on(ctx, q->kind);
 }

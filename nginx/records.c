@@ -69,7 +69,7 @@ u_char *
 accel_put_question(u_char *p, const struct accel_question *q)
 {
 	static const ngx_str_t get = ngx_string("GET"), head = ngx_string("HEAD"),
-			       late = ngx_string("503");
+			       late = ngx_string("503"), yes = ngx_string("1");
 	u_char range[64], *params;
 	const struct accel_range *r = &q->name.range;
 	bool nothing = r->to == 0;
@@ -81,6 +81,8 @@ accel_put_question(u_char *p, const struct accel_question *q)
 	p = put_param(params, "REQUEST_METHOD", nothing ? &head : &get);
 	p = put_param(p, "WARM_PATH", &q->name.path);
 	p = put_param(p, "REMOTE_ADDR", &q->client);
+	if (q->name.open)
+		p = put_param(p, "WARM_OPEN", &yes);
 	if (q->refuse)
 		p = put_param(p, "WARM_LATE", &late);
 	if ((r->partial || r->to != NGX_MAX_OFF_T_VALUE) && !nothing) {
@@ -121,6 +123,28 @@ bool
 accel_answer_is_late(const struct accel_reader *r)
 {
 	return (r->head_len >= 11 && ngx_strncmp(r->head, "Status: 503", 11) == 0);
+}
+
+/* A line "Warm-Errno: 2" */
+ngx_err_t
+accel_answer_errno(const struct accel_reader *r)
+{
+	static const char name[] = "Warm-Errno: ";
+	const u_char *end = r->head + r->head_len, *line = r->head, *eol;
+	ngx_int_t n;
+
+	for (; line < end; line = eol + 1) {
+		eol = memchr(line, '\n', (size_t)(end - line));
+		if (eol == NULL)
+			break;
+		if ((size_t)(eol - line) < sizeof(name) ||
+		    ngx_strncasecmp((u_char *)line, (u_char *)name, sizeof(name) - 1) != 0)
+			continue;
+		line += sizeof(name) - 1;
+		n = ngx_atoi((u_char *)line, (size_t)(eol - line) - (eol[-1] == '\r'));
+		return (n > 0 && n < 4096 ? (ngx_err_t)n : 0);
+	}
+	return (0);
 }
 
 static void

@@ -41,5 +41,6 @@ void accel_reader_begin(struct accel_reader *r); /* of an answer */
 /* Up to the end of a record; *p moves on. */
 enum accel_record accel_read_record(struct accel_reader *r, const u_char **p, const u_char *end);
 bool accel_answer_is_late(const struct accel_reader *r);
+ngx_err_t accel_answer_errno(const struct accel_reader *r); /* of its open(); 0: none */
 
 #endif

@@ -6,6 +6,7 @@
  *     ask.c        equal misses share one question; a deadline each
  *     peer.c       fcgi-stat-accel opens and reads
  *     records.c    the bytes of its questions and answers
+ *     received.c   descriptors that come with them
  *     threads.c    or a thread of nginx does
  *     mounts.c     is it on a mount where each open() asks again?  Then a thread opens it, and
  *     given.c      nginx gets the descriptor
@@ -219,6 +220,7 @@ struct accel_question {
 	struct accel_name name;
 	ngx_str_t client; /* its address */
 	size_t warm;
+	ngx_thread_pool_t *pool;
 	bool refuse; /* when it is late the client gets an error, and nginx opens nothing */
 	ngx_msec_t since;
 	enum accel_kind kind;
@@ -249,6 +251,14 @@ void accel_peer_end(struct accel_peer *p);
 bool accel_peer_abort(struct accel_question *q);
 ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
 ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
+
+bool accel_peer_gives(const struct accel_peer *p); /* descriptors */
+
+/* received.c: as recv(2), without a wait; NGX_AGAIN or NGX_ERROR.  q, which may be NULL, gets its
+ * descriptor; not good: others came. */
+ssize_t accel_receive(int fd, u_char *to, size_t size, struct accel_question *q, bool *good);
+/* Describes q->fd.  ACCEL_COLD: it is of no use. */
+enum accel_kind accel_received(struct accel_question *q);
 
 /* vars.c */
 ngx_int_t accel_vars_add(ngx_conf_t *cf);

@@ -82,6 +82,10 @@ sub last ($self) {
 	return { request => $request, code => $code, bytes => $bytes, status => $status, time => $time };
 }
 
+# Process ids of the workers; the first.
+sub workers ($self) { return split ' ', slurp("/proc/$self->{pid}/task/$self->{pid}/children") }
+sub worker ($self) { return ($self->workers)[0] }
+
 sub log ($self) { return slurp("$self->{dir}/error.log") }
 
 1;
