@@ -51,8 +51,10 @@ fail(struct accel_question *q)
 	if (q->fd >= 0)
 		close(q->fd);
 	q->fd = -1;
-	if (!q->name.open || ngx_queue_empty(&q->waiters) ||
-	    accel_threads_ask(q->pool, q) != NGX_OK)
+	if (q->name.open && !ngx_queue_empty(&q->waiters) &&
+	    accel_threads_ask(q->pool, q) == NGX_OK)
+		accel_count(ACCEL_COUNT_asked_threads);
+	else
 		accel_question_end(q, ACCEL_FAILED);
 }
 

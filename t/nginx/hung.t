@@ -1,13 +1,16 @@
-# More requests hang on one disk than there are threads: files of other disks that are in memory are served.
+# More requests hang on one disk than there are threads: files of other disks that are in memory are served. With an accelerator no thread of nginx
+# hangs, so nginx reloads and stops.
 use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
+use Test::Fcgi ();
 use Test::Http qw(request_head);
 use Test::NginxModule;
-use Test::Util qw(put);
+use Test::Util qw(eventually put slurp);
 use Accel::Slowfs;
 use File::Temp ();
+use Time::HiRes qw(time);
 
 my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
@@ -31,5 +34,67 @@ for (1 .. 3) {
 }
 $slow->go;
 $ng->stop;
+# ---------------------------------------------------------------- the accelerator opens
+
+my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, '--mode=auth', "--root=${\$slow->dir}", $> == 0 ? '--user=www-data' : ());
+chmod 0666, $app->socket;
+my $http = <<"CONF";
+	server { listen 8080; root $tree; stat_accel unix:${\$app->socket}; stat_accel_deadline 1s;
+		location /disk/ { alias ${\$slow->dir}/; }
+		location /proxied/ { proxy_pass http://127.0.0.1:8081/; }
+		location = /counters { stat_accel_status; } }
+	server { listen 8081; access_log off; location / { return 200 proxied; } }
+CONF
+sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
+sub status ($c) { return Test::Http::parse(do { local $/; readline $c } // '')->{status} }
+sub took ($do) { my $began = time; $do->(); return time - $began }
+sub hung_threads ($pid) { return grep { slurp("$_/wchan") =~ /fuse|request_wait/ } glob "/proc/$pid/task/*" }
+sub held ($pid) { return grep { (readlink $_ // '') =~ /^\Q${\$slow->dir}\E/ } glob "/proc/$pid/fd/*" }
+sub gone ($pid) { return eventually(sub { !-e "/proc/$pid" }, 10) }
+# Requests that hang, for names that nobody has looked up.
+my $next = 0;
+sub hang ($ng, $n) { return map { begin($ng, '/disk/new' . ++$next) } 1 .. $n }
+
+subtest 'a mount that hangs for ever' => sub {
+	my $ng = Test::NginxModule->start($http, root => $tree);
+	is $ng->get('/disk/1')->{body}, 'x', 'a file';
+	like $ng->get('/counters')->{body}, qr/questions\.threads: 0\n.*descriptors\.given: 1\n/s, '... whose descriptor came from the accelerator';
+	$slow->forget;
+	$slow->hang;
+	my @hung = hang($ng, 40);
+	ok $slow->wait_hanging(1), 'many requests hang';
+	cmp_ok took(sub { is $ng->get('/file')->{body}, 'hot', 'another file' }), '<', 0.5, '... at once';
+	cmp_ok took(sub { is $ng->get('/proxied/')->{body}, 'proxied', 'a proxied request' }), '<', 0.5, '... at once';
+	cmp_ok took(sub { is scalar(grep { status($_) == 503 } @hung), 40, 'the hung ones end' }), '<', 3, '... at the deadline';
+	my $worker = $ng->worker;
+	is scalar(hung_threads($worker)), 0, 'no thread hangs';
+	is scalar(held($worker)), 0, 'no descriptor is left';
+
+	@hung = hang($ng, 3);
+	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.out: [1-9]/ }), 'nginx reloads while requests hang';
+	kill 'HUP', $ng->{pid};
+	ok gone($worker), 'the old worker ends';
+	is scalar(grep { status($_) == 503 } @hung), 3, '... after its requests';
+	is $ng->get('/file')->{body}, 'hot', 'the new one serves';
+
+	@hung = hang($ng, 3);
+	$worker = $ng->worker;
+	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.out: [1-9]/ }), 'nginx quits while requests hang';
+	kill 'QUIT', $ng->{pid};
+	ok gone($worker), 'the worker ends';
+	is scalar(grep { status($_) == 503 } @hung), 3, '... after its requests';
+	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
+
+	$ng = Test::NginxModule->start($http, root => $tree);
+	@hung = hang($ng, 3);
+	$worker = $ng->worker;
+	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.out: [1-9]/ }), 'nginx stops while requests hang';
+	kill 'TERM', $ng->{pid};
+	ok gone($worker), 'the worker ends';
+	ok $slow->hanging, 'the mount hangs all the time';
+	$slow->go;
+};
+
+is $app->stop, 0, 'the accelerator ends';
 $slow->stop;
 done_testing;
