@@ -33,6 +33,7 @@ static const struct row {
 			    "answers open() itself" },
 	{ "fuse.*", OF_FUSE },
 	{ "fuse", OF_FUSE },
+	{ "fuseblk", OF_FUSE },
 	{ "virtiofs", OF_FUSE },
 	{ "9p", "none: each open() asks, whatever cache= says" },
 	{ "lustre", "lctl set_param llite.*.opencache_threshold_count=1 (Lustre 2.14)" },

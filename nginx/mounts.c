@@ -17,6 +17,8 @@ struct mount {
 	bool asks;
 };
 
+/* Those of fcgi-stat-accel/open_asks.c (t/nginx/mounts.t), and two where open() of a name in memory
+ * asks only sometimes, which is too often for an event loop: ceph, afs. */
 static const char *const types[] = { "nfs", "nfs4", "cifs", "smb3", "fuse", "fuseblk", "virtiofs",
 	"9p", "lustre", "beegfs", "orangefs", "gpfs", "ceph", "afs" };
 
