@@ -42,6 +42,41 @@ make_key(ngx_http_request_t *r, ngx_http_upstream_t *u, u_char key[NGX_HTTP_CACH
 	return (rc);
 }
 
+static const ngx_http_file_cache_node_t *
+node_of(const ngx_http_file_cache_t *cache, const u_char key[NGX_HTTP_CACHE_KEY_LEN])
+{
+	const ngx_rbtree_node_t *node = cache->sh->rbtree.root;
+	const ngx_http_file_cache_node_t *found;
+	ngx_rbtree_key_t first;
+	ngx_int_t order;
+
+	ngx_memcpy(&first, key, sizeof(first));
+	while (node != cache->sh->rbtree.sentinel) {
+		found = (const ngx_http_file_cache_node_t *)node;
+		order = first < node->key ? -1 : first > node->key;
+		if (order == 0)
+			order = ngx_memcmp(key + sizeof(first), found->key, sizeof(found->key));
+		if (order == 0)
+			return (found);
+		node = order < 0 ? node->left : node->right;
+	}
+	return (NULL);
+}
+
+/* A name that is not in the cache is not looked up, once the cache loader has found all files. */
+static bool
+will_be_opened(ngx_http_file_cache_t *cache, const u_char key[NGX_HTTP_CACHE_KEY_LEN])
+{
+	const ngx_http_file_cache_node_t *node;
+	bool opened;
+
+	ngx_shmtx_lock(&cache->shpool->mutex);
+	node = node_of(cache, key);
+	opened = node != NULL ? node->exists : cache->sh->cold != 0;
+	ngx_shmtx_unlock(&cache->shpool->mutex);
+	return (opened);
+}
+
 /* path/c/29/b7f54b2df7773722d382f4809d65029c */
 static ngx_int_t
 file_of_key(ngx_http_request_t *r, ngx_path_t *path, u_char *key, ngx_str_t *name)
@@ -72,7 +107,7 @@ cached_name(ngx_http_request_t *r, ngx_str_t *name)
 	    (r->method & u->conf->cache_methods) == 0)
 		return (NGX_DECLINED);
 	cache = cache_of(r, u);
-	if (cache == NULL || make_key(r, u, key) != NGX_OK)
+	if (cache == NULL || make_key(r, u, key) != NGX_OK || !will_be_opened(cache, key))
 		return (NGX_DECLINED);
 	return (file_of_key(r, cache->path, key, name));
 }

@@ -91,6 +91,17 @@ subtest 'a memory that is too small' => sub {
 	adds($ng, 'a fifth', { 'requests.hot' => 1, 'names.forgotten' => 1 }, sub { $ng->get('/5') });
 };
 
+subtest 'a cache' => sub {
+	my $ng = Test::NginxModule->start("proxy_cache_path /run/cache keys_zone=c:1m; " . http('on')
+		=~ s{(?=location /now/)}{location /cache/ { stat_accel_remember 0; proxy_pass http://127.0.0.1:8081/; proxy_cache c; proxy_cache_min_uses 3; proxy_cache_valid 1h; } }r
+		. "server { listen 8081; access_log off; root $tree/hot; }", root => $tree);
+	my $get = sub { is $ng->get('/cache/7')->{body}, 'hot', 'an answer' };
+	$get->();       # nginx has not read its cache yet, so the file may be there
+	adds($ng, 'what nginx knows to be not in the cache', {}, $get);
+	$get->();
+	adds($ng, 'what is there', { 'requests.hot' => 1 }, $get);
+};
+
 subtest 'an accelerator' => sub {
 	my $app = Test::Fcgi->start({ socket => "$tree/app\".sock" }, '--mode=auth', '--late=503', '--deadline=300', "--root=$disk");
 	chmod 0666, $app->socket;
