@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "io/file.h"
+
 #define REQUEST_MS 10000u /* for a whole request, from its first byte */
 #define WRITE_MS   10000u /* without progress */
 /* time for the first byte before the connection may be closed to make room */
@@ -35,7 +37,10 @@ conn_drop_fd(struct conn *c, int *fd)
 {
 	if (*fd < 0)
 		return;
-	io_close_later(c->all->io, *fd);
+	if (io_fd_is_local(*fd))
+		io_close_fd(*fd);
+	else
+		io_close_later(c->all->io, *fd);
 	*fd = -1;
 	c->all->counters->fds--;
 }

@@ -345,7 +345,8 @@ const char *io_root_error(int err);
 /* Not a RESOLVE_ flag: the root is on a local file system, see io_fd_is_local() in io/file.h.  What
  * the kernel has in memory beneath it is opened and read on the loop. */
 #define IO_LOCAL (1ull << 60)
-/* Not a RESOLVE_ flag: the descriptor is for another process; the kernel reads ahead as usual. */
+/* Not a RESOLVE_ flag: the descriptor is for another process; the kernel reads ahead as usual.
+ * Without open.first. */
 #define IO_GIVEN (1ull << 59)
 
 static inline void

@@ -48,7 +48,7 @@ has_at_once(struct io_job *j)
 			return (true);
 		}
 		j->first.unmarked = (j->unmarks && !j->marks) || !io_read_marks(&j->stx);
-		if (j->first.unmarked && io_first_read(j))
+		if ((j->first.unmarked || j->given) && io_first_read(j)) /* given: reads nothing */
 			return (true);
 	}
 	close(fd);

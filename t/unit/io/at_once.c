@@ -140,6 +140,25 @@ TEST("/at-once/large")
 	end(root);
 }
 
+/* No byte is read, so no time is written. */
+TEST("/at-once/for-others")
+{
+	g_autofree char *path = file_make(dir, "given", SMALL);
+	int root = begin();
+	struct asked a = { 0 };
+
+	wait_init(&a.w, IO_OPEN, NULL);
+	device_is_fit(io_dev_of(root), true);
+	a.w.op.open.root = root;
+	a.w.op.open.path = "given";
+	a.w.op.open.resolve = IO_LOCAL | IO_BENEATH | IO_GIVEN;
+	a.w.op.open.stx = &a.stx;
+	g_assert_cmpint(wait_op(&a.w), >=, 0);
+	g_assert_false(a.w.op.threaded);
+	close((int)a.w.res);
+	end(root);
+}
+
 TEST("/at-once/only-facts")
 {
 	char *path = file_make(dir, "facts", SMALL); /* no byte is read, so no time is written */
