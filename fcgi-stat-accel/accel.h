@@ -90,7 +90,7 @@ bool accel_is_auth(const struct accel_conf *, char **params);
 
 /* True: the client asks for the descriptor of the file, too (WARM_OPEN=1). */
 bool accel_wants_fd(char **params);
-/* True: open(2) of the web server would fail alike, so it need not try. */
+/* True: open(2) fails alike for each process with the same rights. */
 bool accel_is_of_file(int err);
 /* Adds the header line Warm-Errno to an answer. */
 void accel_add_errno(GString *reply, int err);

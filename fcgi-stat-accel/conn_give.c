@@ -35,9 +35,11 @@ conn_wants_fd(struct conn *c, char **params)
 {
 	if (!accel_wants_fd(params))
 		return (false);
-	if (!c->peer_known)
+	if (!c->peer_known) {
 		c->own_user = peer_is_own_user(c->sock.fd);
-	c->peer_known = true;
+		c->own_groups = c->own_user && peer_has_own_groups(c->sock.fd);
+		c->peer_known = true;
+	}
 	if (!c->own_user)
 		tell(c->all);
 	return (c->own_user);
@@ -58,6 +60,13 @@ has_failed_to_open(const struct warm_found *f)
 	return (!is_ready(f) && !f->remembered && f->err != -EIO && accel_is_of_file(f->err));
 }
 
+/* The client would get this error from open(2), too. */
+static bool
+is_of_client(const struct conn *c, int err)
+{
+	return (accel_is_of_file(err) && (err != -EACCES || c->own_groups));
+}
+
 static void
 opened(void *arg, int res)
 {
@@ -74,7 +83,7 @@ opened(void *arg, int res)
 		conn_drop_fd(c, &t->fd);
 	if (res < 0)
 		f->err = res;
-	if (accel_is_of_file(res))
+	if (is_of_client(c, res))
 		t->open_err = res;
 	conn_answer_waiting(c);
 }
@@ -94,7 +103,7 @@ conn_open_file(struct conn *c, char **params)
 	if (!conn_wants_fd(c, params))
 		return (false);
 	if (has_failed_to_open(f))
-		t->open_err = f->err;
+		t->open_err = is_of_client(c, f->err) ? f->err : 0;
 	else if (is_ready(f) || accel_is_of_file(f->err))
 		t->opening = warm_open(c->all->warm, c->all->path->str, &how);
 	return (t->opening != NULL);

@@ -47,8 +47,9 @@ struct conn {
 	bool heard_all : 1; /* the peer sends no more */
 	bool lingering : 1; /* FIN was sent */
 	bool closing : 1;
-	bool peer_known : 1; /* own_user is valid */
+	bool peer_known : 1; /* own_user and own_groups are valid */
 	bool own_user : 1;   /* it may have descriptors */
+	bool own_groups : 1; /* what is forbidden here is forbidden to it */
 	struct record record;
 	struct io_sock sock;
 	struct io_op op; /* RECV; at the end CLOSE */

@@ -20,6 +20,7 @@
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/open_asks.h"
 #include "fcgi-stat-accel/options.h"
+#include "fcgi-stat-accel/peer.h"
 #include "fcgi-stat-accel/pin.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/status.h"
@@ -120,6 +121,7 @@ drop_root(struct program *p)
 	pin_raise_limit(p->opt->pin);
 	err = p->opt->user.name != NULL ? user_become(&p->opt->user) : 0;
 	if (err == 0) {
+		peer_begin();
 		p->pinned_max = pin_start(p->opt->pin, &p->counters.pins);
 		return (0);
 	}

@@ -11,5 +11,9 @@
 bool peer_user(int fd, uid_t *);
 /* It has connected as the user of this process. */
 bool peer_is_own_user(int fd);
+/* Its groups at that time are all among those of this process: it may open no more files. */
+bool peer_has_own_groups(int fd);
+/* Notes the groups of this process: after root is dropped, before a sandbox. */
+void peer_begin(void);
 
 #endif

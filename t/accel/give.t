@@ -119,6 +119,8 @@ subtest 'no permission' => sub {
 	chmod 0755, $app->{dir};
 	is_deeply [took([@as ? @nobody : ()], $app->socket, wants("$dir/www/closed"), wants("$dir/www/a"))],
 	    ['1 204 ' . EACCES . ' - -', '2 204 0 ' . file("$dir/www/a")], 'EACCES, and the file beside it';
+	is_deeply [took([@nobody[0 .. 2], '--groups=0'], $app->socket, wants("$dir/www/closed"), wants("$dir/www/none"))],
+	    ['1 204 0 - -', '2 204 ' . ENOENT . ' - -'], 'a client with more groups tries itself' if @as;
 	is $app->stop, 0, 'it ends with 0';
 };
 

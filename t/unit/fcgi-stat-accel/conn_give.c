@@ -293,6 +293,22 @@ TEST("/conn/give/errors")
 	check_error(&(struct warm_found){ .err = -EIO }, true, -EIO, false, EIO);
 }
 
+/* It may be in a group that can read the file. */
+UP_TEST("/conn/give/no-permission-of-ours")
+{
+	own_groups = false;
+	hot.err = -EACCES;
+	ask_open(1, "/hot");
+	g_assert_cmpint(errno_sent(), ==, 0);
+	hot.err = 0;
+	ask_open(2, "/hot");
+	opened(-EACCES);
+	g_assert_cmpint(errno_sent(), ==, 0);
+	hot.err = -ENOENT;
+	ask_open(3, "/hot");
+	g_assert_cmpint(errno_sent(), ==, ENOENT);
+}
+
 TEST("/conn/give/directories")
 {
 	struct warm_found f = { .err = -EISDIR };

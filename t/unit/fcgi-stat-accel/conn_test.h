@@ -24,10 +24,10 @@ static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME",
 	{ "WARM_OPEN", 9 } };
 static const struct accel_conf accel = { .header = "X-Sendfile", .expires = -1 };
 static const struct status status = { .ping_path = "/ping", .counters = &shown };
-static struct list waiting;   /* for files that are not in memory: "/cold..." */
-static struct warm_found hot; /* all others */
-static struct list opens;     /* struct warm_open: asked for */
-static bool own_user;         /* the peer has the user of this process */
+static struct list waiting;       /* for files that are not in memory: "/cold..." */
+static struct warm_found hot;     /* all others */
+static struct list opens;         /* struct warm_open: asked for */
+static bool own_user, own_groups; /* the peer has the user of this process, and no other groups */
 static unsigned cancelled, gone;
 
 bool
@@ -85,6 +85,12 @@ peer_is_own_user(int fd)
 	return (own_user);
 }
 
+bool
+peer_has_own_groups(int fd)
+{
+	return (own_groups);
+}
+
 static void
 on_gone(struct conns *c)
 {
@@ -100,7 +106,7 @@ up(void)
 	list_init(&waiting);
 	list_init(&opens);
 	hot = (struct warm_found){ 0 };
-	own_user = true;
+	own_user = own_groups = true;
 	cancelled = gone = 0;
 	all = (struct conns){
 		.io = io,
