@@ -198,6 +198,17 @@ UP_TEST("/conn/give/connection-dies-first")
 	assert_given(0);
 }
 
+/* libfcgi refuses the request when it is read again, as without memory. */
+UP_TEST("/conn/give/cannot-be-answered")
+{
+	ask_open(1, "/hot");
+	g_string_truncate(the_conn()->turn->request, 3);
+	opened(FILE_FD);
+	g_assert_cmpuint(sim_closed(io, FILE_FD), ==, 1);
+	assert_closed();
+	assert_given(0);
+}
+
 UP_TEST("/conn/give/gone-while-opened")
 {
 	ask_open(1, "/hot");
