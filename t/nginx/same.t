@@ -28,7 +28,7 @@ symlink '/etc/passwd', "$tree/outside.txt";
 chmod 0, put("$tree/secret.txt", 'secret');
 system 'chown', '-R', 'www-data', "$tree/upload" if $> == 0;
 
-# What an application is told: the name of its script, above all.
+# An application answers with what it got: the name of its script, above all.
 my $app = Test::App->start;
 chmod 0755, $app->file(".");
 chmod 0777, $app->socket;
@@ -135,13 +135,13 @@ sub access ($ng, $n) {
 	return join "\n", map { s/\|[^|]*$//r } @line;
 }
 
-my (%found, $told);
+my (%found, $scripts);
 for my $site (@sites) {
 	my ($name, undef, @requests) = @$site;
 	my $without = Test::NginxModule->start(http($site, '') =~ s/stat_accel off;//gr, root => $tree, without => 1);
 	my @want = (replies($without, \@requests), replies2($without, \@requests));
 	ok !grep({ !m{^HTTP/2 \d} } @want[@requests .. $#want]), "$name: HTTP/2";
-	$told += grep { /^SCRIPT_FILENAME=\Q$tree\E\/wp\//m } @want;
+	$scripts += grep { /^SCRIPT_FILENAME=\Q$tree\E\/wp\//m } @want;
 	my $lines = 2 * grep { $_->[1] ne '/favicon.ico' } @requests;
 	for my $how ('stat_accel_remember 50ms;', 'stat_accel_open on;') {
 		my $with = Test::NginxModule->start(http($site, "stat_accel on; $how"), root => $tree);
@@ -152,7 +152,7 @@ for my $site (@sites) {
 		$found{$_}++ for map { /(\w+) \S+$/ } split /\n/, slurp("$with->{dir}/access.log");
 	}
 }
-cmp_ok $told, '>=', 10, 'applications were told of their scripts';
+cmp_ok $scripts, '>=', 10, 'applications got the names of their scripts';
 cmp_ok $found{$_}, '>', 5, "$found{$_} were $_" for qw(hot remembered warmed none);
 
 done_testing;
