@@ -137,7 +137,7 @@ subtest 'late' => sub {
 	well($ng);
 };
 
-# What is no descriptor: a thread opens the file, as without an accelerator.
+# Where none comes, or not the right one, a thread opens the file, as without an accelerator.
 sub by_thread ($name, $says, $play) {
 	subtest $name => sub {
 		my $ng = nginx();
