@@ -375,7 +375,7 @@ lost(struct link *l)
 {
 	struct accel_question *q = l->q;
 	struct accel_peer *p = l->peer;
-	bool again = l->used && l->in.head_len == 0;
+	bool again = l->used && l->in.head_len == 0 && (q == NULL || q->fd < 0);
 
 	link_free(l);
 	if (q != NULL && !again)

@@ -159,6 +159,22 @@ by_thread('too many to be taken', 1, sub ($link) { give($link, $ok, map { handle
 by_thread('one more', 1, sub ($link) { give($link, substr($ok, 0, 9), handle("$tree/given/file")); give($link, substr($ok, 9), handle("$tree/given/file")) });
 by_thread('closed after it', 1, sub ($link) { give($link, substr($ok, 0, 9), handle("$tree/given/file")); close $link });
 
+subtest 'closed after it, a kept connection' => sub {
+	my $ng = nginx();
+	my $c = begin($ng, '/file');
+	my $link = accepted();
+	asked($link);
+	give($link, $ok, handle("$tree/given/file"));
+	is reply($c)->{body}, 'by descriptor', 'the first answer';
+	$c = begin($ng, '/file');
+	asked($link);
+	give($link, substr($ok, 0, 1), handle("$tree/given/file"));
+	close $link;
+	is reply($c)->{body}, 'found by name', 'a thread opens the file';
+	like $ng->log, qr/\[error\] .*has closed a connection without an answer/, '... and the accelerator is not asked again';
+	well($ng);
+};
+
 subtest 'one that was not asked for' => sub {
 	my $ng = nginx();
 	my $c = begin($ng, '/file');
