@@ -222,7 +222,7 @@ run:
 
 demo:
 	@scripts/install-deps demo
-	@$(MAKE) --no-print-directory -j$(JOBS) all $B/bin/slowfs
+	@$(MAKE) --no-print-directory -j$(JOBS) all $B/bin/slowfs $(if $(wildcard $(NGINX_SRC)/configure),$(NGINX_MODULE))
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`

@@ -101,12 +101,15 @@ subtest 'a short run prints its table' => sub {
 	is $status, 0, 'exit status 0' or diag $said;
 	my @row = map { [split] } $said =~ /^ .*?(?:before|after) +(.*%)$/mg;      # p99 alone, p50, p99, worst, answered %, MB/s, of disk %
 	my $nginx = grep { $_ eq 'nginx' } @here;
-	is scalar @row, 2 * (@here + 2 * $nginx), 'two rows for each server' or diag $said;
+	my $module = $nginx && -e Test::Util::nginx_module() ? 1 : 0;
+	is scalar @row, 2 * (@here + 2 * $nginx + $module), 'two rows for each server' or diag $said;
+	is scalar(() = $said =~ /^  nginx, module +before +\d.*\n +after +\d/mg), $module, 'two for the module of nginx, if it is built' or diag $said;
 	is scalar(() = $said =~ /^  nginx, proxy_cache +before +\d.*\n +after +\d/mg), $nginx, 'two for the cache of nginx' or diag $said;
 	while (my ($before, $after) = splice @row, 0, 2) {
 		is_sane(@$before);
 		is_sane(@$after);
 	}
+	like $said, qr/^    stat_accel unix:/m, '... and its lines' if $module;
 	like $said, qr/auth_request \/stat-accel;/, 'the lines for nginx' if grep { $_ eq 'nginx' } @here;
 	like $said, qr/"mode" => "authorizer"/, 'the lines for lighttpd' if grep { $_ eq 'lighttpd' } @here;
 	unlike $said, qr/[\e\r]/, 'no terminal, no progress, no colour';

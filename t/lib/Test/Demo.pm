@@ -11,7 +11,7 @@ package Test::Demo;
 #      100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
 #
 # The row "nginx, proxy_cache" has no files: nginx answers from a cache on the slow disk, which it filled before
-# (Test::Bench::NgCache). The hot page is in a second cache, in memory.
+# (Test::Bench::NgCache). The hot page is in a second cache, in memory. The row "nginx, module" is there if nginx/ is built; before is that of nginx.
 #
 # Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
 # again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
@@ -23,6 +23,7 @@ use Test::Bench::Beside qw(beside hot);
 use Test::Bench::NgCache;
 use Accel::Bench::Rig;
 use Accel::Peer;
+use Test::Util ();
 
 use constant { COLD_CLIENTS => 16, HOT_RATE => 100, HOT_CONNECTIONS => 64, HOT => '/1k.bin', MS => 8, FILE => 102_400,
 	ALONE => 0.25, HEAD_START => 0.1, THREADS => 32, OBJECTS => 6400 };
@@ -30,6 +31,7 @@ use constant { COLD_CLIENTS => 16, HOT_RATE => 100, HOT_CONNECTIONS => 64, HOT =
 # In the order of the table.
 my @servers = (
 	{ name => 'nginx', kind => 'nginx' },
+	{ name => 'nginx, module', kind => 'nginx', module => 1, as => 'nginx' },
 	{ name => 'nginx, aio threads', kind => 'nginx', aio => 1 },
 	{ name => 'nginx, proxy_cache', kind => 'nginx', list => 'cached' },
 	{ name => 'lighttpd', kind => 'lighttpd' },
@@ -37,11 +39,14 @@ my @servers = (
 
 sub server_kinds { return map { $_->{kind} } @servers }
 
+# The module of nginx; undef if it is not built.
+sub module () { my $file = Test::Util::nginx_module(); return -e $file ? $file : undef }
+
 sub new ($class, %opt) {
 	my $bench = Accel::Bench::Engine->new(rounds => 1, seconds => $opt{seconds}, storage => $opt{storage}, silent => 1);
 	my %asked = map { $_ => 1 } @{ $opt{servers} };
 	return bless { bench => $bench, rig => Accel::Bench::Rig->new($bench, lists => ['small']), spindles => $opt{spindles},
-		servers => [map { { list => 'small', %$_ } } grep { $asked{ $_->{kind} } } @servers] }, $class;
+		servers => [map { { list => 'small', %$_ } } grep { $asked{ $_->{kind} } && (!$_->{module} || module()) } @servers] }, $class;
 }
 
 sub abandon ($self) { return $self->{bench}->abandon }
@@ -63,22 +68,28 @@ sub _fill ($self) {
 
 # The rows of the table. $tell->(measurements done, in all, what is being measured) before each.
 sub run ($self, $tell) {
-	my (@rows, $done);
-	my $all = 2 * @{ $self->{servers} } * @{ $self->{spindles} };
+	my (@rows, $done, %before);
+	my $all = (map { $_->{as} ? 1 : (1, 1) } @{ $self->{servers} }) * @{ $self->{spindles} };
 	$tell->(0, $all, 'nginx fills its cache');
 	$self->_fill;
 	for my $spindles (@{ $self->{spindles} }) {
 		for my $server (@{ $self->{servers} }) {
 			my %row = (server => $server->{name}, spindles => $spindles, disk_mb => disk_mb($spindles, $server->{list}));
-			for my $when (qw(before after)) {
+			$row{before} = $before{ $server->{as} } if $server->{as};
+			for my $when (grep { !$row{$_} } qw(before after)) {
 				$tell->($done++ // 0, $all, "$server->{name}, $spindles spindles, " . ($when eq 'before' ? 'as it is' : 'with fcgi-stat-accel'));
-				$row{$when} = $self->_measure({ %$server, $when eq 'after' ? (front => 1, threads => THREADS, exempt => HOT) : () }, $spindles);
+				$row{$when} = $self->_measure({ %$server, $when eq 'after' ? _after($server) : () }, $spindles);
 			}
+			$before{ $server->{name} } = $row{before};
 			push @rows, \%row;
 		}
 	}
 	$tell->($all, $all, '');
 	return \@rows;
+}
+
+sub _after ($server) {
+	return (threads => THREADS, $server->{module} ? (module => 'accel', module_file => module()) : (front => 1, exempt => HOT));
 }
 
 sub _measure ($self, $kind, $spindles) {
