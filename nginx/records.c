@@ -76,7 +76,7 @@ accel_put_question(u_char *p, const struct accel_question *q)
 	ngx_str_t value;
 
 	p = put_record(p, FCGI_BEGIN, 1, 8);
-	p = ngx_cpymem(p, "\0\1\1\0\0\0\0\0", 8); /* a responder; the connection is kept */
+	p = ngx_cpymem(p, "\0\2\1\0\0\0\0\0", 8); /* an authorizer; the connection is kept */
 	params = p + FCGI_HEAD;
 	p = put_param(params, "REQUEST_METHOD", nothing ? &head : &get);
 	p = put_param(p, "WARM_PATH", &q->name.path);

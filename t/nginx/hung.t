@@ -36,7 +36,7 @@ $slow->go;
 $ng->stop;
 # ---------------------------------------------------------------- the accelerator opens
 
-my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, '--mode=auth', "--root=${\$slow->dir}", $> == 0 ? '--user=www-data' : ());
+my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, "--root=${\$slow->dir}", $> == 0 ? '--user=www-data' : ());
 chmod 0666, $app->socket;
 my $http = <<"CONF";
 	server { listen 8080; root $tree; stat_accel unix:${\$app->socket}; stat_accel_deadline 1s;

@@ -37,7 +37,7 @@ sub next_cold { return '/disk/' . ++$cold }
 sub began_ago ($ng, $path) { my $began = time; my $r = $ng->get($path); return ($r, time - $began) }
 
 subtest 'an accelerator' => sub {
-	my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, '--mode=auth', "--root=$disk", '--status-path=/status');
+	my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, "--root=$disk", '--status-path=/status');
 	chmod 0666, $app->socket;
 	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree);
 	my $answers = sub { $app->ask(SCRIPT_NAME => '/status', REQUEST_METHOD => 'GET')->{body} =~ /^accel\.answers\.go-on: (\d+)/m ? $1 : 0 };
@@ -89,7 +89,7 @@ subtest 'an accelerator' => sub {
 
 # The accelerator itself opens what is late, as its default is.
 subtest 'an accelerator with a deadline of its own' => sub {
-	my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, '--mode=auth', "--root=$disk", '--deadline=1000');
+	my $app = Test::Fcgi->start({ socket => "$tree/app.sock" }, "--root=$disk", '--deadline=1000');
 	chmod 0666, $app->socket;
 	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree);
 	$slow->hang;

@@ -103,7 +103,7 @@ subtest 'a cache' => sub {
 };
 
 subtest 'an accelerator' => sub {
-	my $app = Test::Fcgi->start({ socket => "$tree/app\".sock" }, '--mode=auth', '--late=503', '--deadline=300', "--root=$disk");
+	my $app = Test::Fcgi->start({ socket => "$tree/app\".sock" }, '--deadline=300', "--root=$disk");
 	chmod 0666, $app->socket;
 	my $ng = Test::NginxModule->start(http("'unix:" . $app->socket . "'"), root => $tree);
 	my $state = sub { my ($a) = @{ page($ng)->{accelerators} }; return $a };
