@@ -249,7 +249,9 @@ accel_look(struct accel_ctx *ctx, struct accel_conf *conf)
 		return (kind != ACCEL_COLD ? kind : wait_for(ctx, conf, key));
 	}
 	if (!ctx->name.list && !accel_ask_is_slow(&ctx->name.path)) {
-		kind = accel_probe(&ctx->name, false);
+		kind = accel_probe_opened(ctx->r, &ctx->name);
+		if (kind == ACCEL_COLD)
+			kind = accel_probe(&ctx->name, false);
 		if (kind != ACCEL_COLD) {
 			note(ctx, ACCEL_HOT);
 			if (is_remembered(conf, &ctx->name))

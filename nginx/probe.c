@@ -34,21 +34,28 @@ page_is_hot(int fd, off_t at, bool read)
 	return (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0 || (read && errno == EOPNOTSUPP));
 }
 
+static off_t
+page_of(off_t at)
+{
+	return (at / (off_t)ngx_pagesize);
+}
+
 static bool
 range_is_hot(int fd, struct accel_range range, off_t size, bool read)
 {
-	off_t step;
+	off_t step, last;
 
 	if (range.from < 0)
 		range.from = ngx_max(size + range.from, 0);
 	range.to = ngx_min(range.to, size);
 	if (range.from >= range.to)
 		return (true);
-	step = ngx_max((range.to - 1 - range.from) / (PAGES_MAX - 1), (off_t)ngx_pagesize);
-	for (off_t at = range.from; at < range.to - 1; at += step)
+	last = range.to - 1;
+	step = ngx_max((last - range.from) / (PAGES_MAX - 1), (off_t)ngx_pagesize);
+	for (off_t at = range.from; page_of(at) < page_of(last); at += step)
 		if (!page_is_hot(fd, at, read))
 			return (false);
-	return (page_is_hot(fd, range.to - 1, read));
+	return (page_is_hot(fd, last, read));
 }
 
 static enum accel_kind
@@ -61,6 +68,48 @@ kind_of(int fd, const struct accel_name *name, bool read)
 	if (S_ISDIR(st.st_mode))
 		return (name->list ? ACCEL_COLD : ACCEL_DIR);
 	if (S_ISREG(st.st_mode) && !range_is_hot(fd, name->range, st.st_size, read))
+		return (ACCEL_COLD);
+	return (ACCEL_FILE);
+}
+
+static const ngx_cached_open_file_t *
+cached(const ngx_open_file_cache_t *cache, const ngx_str_t *path)
+{
+	uint32_t key = ngx_crc32_long(path->data, path->len);
+	const ngx_rbtree_node_t *node = cache->rbtree.root;
+	const ngx_cached_open_file_t *f;
+	ngx_int_t order;
+
+	while (node != cache->rbtree.sentinel) {
+		f = (const ngx_cached_open_file_t *)node;
+		order =
+		    key != node->key ? (key < node->key ? -1 : 1) : ngx_strcmp(path->data, f->name);
+		if (order == 0)
+			return (f);
+		node = order < 0 ? node->left : node->right;
+	}
+	return (NULL);
+}
+
+/* What nginx has in its open_file_cache it does not look up, so only the bytes are looked at: of a
+ * small file with one system call in place of four. */
+enum accel_kind
+accel_probe_opened(ngx_http_request_t *r, const struct accel_name *name)
+{
+	const ngx_http_core_loc_conf_t *clcf =
+	    ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+	const ngx_cached_open_file_t *f;
+
+	if (clcf->open_file_cache == NULL)
+		return (ACCEL_COLD);
+	f = cached(clcf->open_file_cache, &name->path);
+	if (f == NULL || f->event != NULL || ngx_time() - f->created >= clcf->open_file_cache_valid)
+		return (ACCEL_COLD);
+	if (f->err != 0)
+		return (ACCEL_ABSENT);
+	if (f->is_dir)
+		return (name->list ? ACCEL_COLD : ACCEL_DIR);
+	if (f->fd == NGX_INVALID_FILE || !range_is_hot(f->fd, name->range, f->size, false))
 		return (ACCEL_COLD);
 	return (ACCEL_FILE);
 }

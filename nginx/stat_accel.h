@@ -198,6 +198,8 @@ enum accel_kind accel_memory_get(uint64_t key);
 void accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms);
 
 /* probe.c: never waits. */
+enum accel_kind accel_probe_opened(ngx_http_request_t *r,
+    const struct accel_name *name); /* ACCEL_COLD, too: nginx has not opened it */
 enum accel_kind accel_probe(const struct accel_name *name, bool read); /* read: just now */
 
 void accel_ask_init(void);
