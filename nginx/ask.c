@@ -160,8 +160,11 @@ call_back(struct accel_question *q)
 {
 	ngx_queue_remove(&q->link);
 	ngx_queue_init(&q->link);
-	if (accel_peer_abort(q))
+	q->called_back = true;
+	if (accel_peer_abort(q)) {
+		accel_count(ACCEL_COUNT_called_back);
 		question_free(q);
+	}
 }
 
 static void
@@ -189,7 +192,8 @@ accel_ask_leave(struct accel_ctx *ctx)
 void
 accel_question_end(struct accel_question *q, enum accel_kind kind)
 {
-	accel_count(kind == ACCEL_LATE     ? ACCEL_COUNT_answers_late
+	accel_count(q->called_back         ? ACCEL_COUNT_called_back
+		    : kind == ACCEL_LATE   ? ACCEL_COUNT_answers_late
 		    : kind == ACCEL_FAILED ? ACCEL_COUNT_answers_failed
 					   : ACCEL_COUNT_answers);
 	q->kind = kind;

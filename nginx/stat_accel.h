@@ -215,6 +215,7 @@ struct accel_question {
 	ngx_queue_t age;       /* of all, the oldest first */
 	ngx_queue_t at;        /* of those that wait for a connection of the peer */
 	bool waits;            /* so does it */
+	bool called_back;      /* nobody waits for the answer */
 	struct link *asked_on; /* NULL: no connection */
 	ngx_queue_t waiters;   /* struct accel_ctx */
 	uint64_t key;

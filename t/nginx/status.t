@@ -103,7 +103,7 @@ subtest 'a cache' => sub {
 };
 
 subtest 'an accelerator' => sub {
-	my $app = Test::Fcgi->start({ socket => "$tree/app\".sock" }, '--deadline=300', "--root=$disk");
+	my $app = Test::Fcgi->start({ socket => "$tree/app\".sock" }, '--deadline=1000', "--root=$disk");
 	chmod 0666, $app->socket;
 	my $ng = Test::NginxModule->start(http("'unix:" . $app->socket . "'"), root => $tree);
 	my $state = sub { my ($a) = @{ page($ng)->{accelerators} }; return $a };
@@ -111,6 +111,11 @@ subtest 'an accelerator' => sub {
 	adds($ng, 'a cold file', { 'requests.warmed' => 1, 'questions.accelerator' => 1, 'questions.answered' => 1 }, sub { $ng->get('/disk/4') });
 	$slow->hang;
 	adds($ng, 'its own deadline', { 'requests.late' => 1, 'questions.accelerator' => 1, 'questions.late' => 1 }, sub { is $ng->get('/disk/5')->{status}, 503, 'it is late' });
+	adds($ng, 'nobody waits any more', { 'requests.left' => 1, 'questions.accelerator' => 1, 'questions.called-back' => 1 }, sub {
+		my $c = begin($ng, '/disk/8');
+		ok $slow->wait_hanging(2), 'the disk is asked';
+		reset_($c);
+	});
 	$slow->go;
 	is_deeply $state->(), { name => 'unix:' . $app->socket, up => JSON::PP::true, down_workers => 0 }, 'it is up';
 	is $app->stop, 0, 'the accelerator ends';
