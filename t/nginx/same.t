@@ -87,6 +87,8 @@ my @sites = (
 	['WordPress' => "root /srv/www/wp; index index.php; location / { try_files \$uri \$uri/ /index.php?\$args; } location = /favicon.ico { log_not_found off; access_log off; }
 	    location ~ /\\. { deny all; } location ~ \\.php\$ { try_files \$uri =404; fastcgi_index index.php; $fpm } location ~* \\.(js|css|png)\$ { expires max; log_not_found off; }",
 	    map { [GET => $_] } qw(/ /2026/11/a-post/?p=1 /wp-login.php /wp-content/none.php /style.css /none.css /.env /favicon.ico), ],
+	['proxy_cache in if and limit_except' => 'location / { proxy_pass http://127.0.0.1:8081; proxy_cache c; proxy_cache_valid 200 1m; add_header X-C $upstream_cache_status;
+	    if ($arg_x) { add_header X-If $upstream_cache_status; } limit_except GET { allow 127.0.0.1; } }', map { ([GET => $_], [GET => $_], [POST => $_]) } qw(/a.txt /a.txt?x=1)],
 	['if' => 'root /srv/www; location / { if ($arg_x) { rewrite .* /dir/b.txt break; } }', map { [GET => $_] } qw(/a.txt /a.txt?x=1)],
 	['if with a handler' => 'proxy_cache c; proxy_cache_valid 200 1m; location / { proxy_pass http://127.0.0.1:8081; if ($arg_x) { set $y 1; } if ($arg_off) { stat_accel off; } }
 	    location ~ \.html$ { root /srv/www; flv; if ($arg_x) { set $y 1; } if ($arg_off) { stat_accel off; } }',
