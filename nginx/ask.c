@@ -95,7 +95,7 @@ question_free(struct accel_question *q)
 	ngx_queue_remove(&q->age);
 	accel_row->out = --out;
 	if (q->fd >= 0)
-		close(q->fd);
+		accel_threads_close(q->pool, q->fd);
 	ngx_free(q);
 }
 

@@ -11,6 +11,45 @@
 #define NAMES_MAX 64
 #define FOR_EVER  86400
 
+/* What the end of a request needs. */
+struct given {
+	ngx_open_file_cache_t *cache;
+	ngx_thread_pool_t *pool;
+};
+
+/* Before nginx closes them itself, in the event loop. */
+static void
+close_all(void *data)
+{
+	const struct given *g = data;
+	ngx_queue_t *all = &g->cache->expire_queue, *i;
+	ngx_cached_open_file_t *f;
+
+	for (i = ngx_queue_head(all); i != ngx_queue_sentinel(all); i = ngx_queue_next(i)) {
+		f = ngx_queue_data(i, ngx_cached_open_file_t, queue);
+		if (f->fd != NGX_INVALID_FILE)
+			accel_threads_close(g->pool, f->fd);
+		f->fd = NGX_INVALID_FILE;
+	}
+}
+
+/* A pool's clean-ups run in reverse: nginx's of a file that is open, ours, nginx's of the cache. */
+static ngx_open_file_cache_t *
+cache_new(ngx_pool_t *pool, ngx_thread_pool_t *threads)
+{
+	ngx_open_file_cache_t *cache = ngx_open_file_cache_init(pool, NAMES_MAX, FOR_EVER);
+	ngx_pool_cleanup_t *c;
+
+	if (cache == NULL)
+		return (NULL);
+	c = ngx_pool_cleanup_add(pool, sizeof(struct given));
+	if (c == NULL)
+		return (NULL);
+	*(struct given *)c->data = (struct given){ cache, threads };
+	c->handler = close_all;
+	return (cache);
+}
+
 static ngx_int_t
 see_cache(struct accel_ctx *ctx)
 {
@@ -18,10 +57,6 @@ see_cache(struct accel_ctx *ctx)
 	ngx_http_core_loc_conf_t *clcf, *mine;
 	void **confs;
 
-	if (ctx->given == NULL)
-		ctx->given = ngx_open_file_cache_init(r->pool, NAMES_MAX, FOR_EVER);
-	if (ctx->given == NULL)
-		return (NGX_ERROR);
 	clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 	if (clcf->open_file_cache == ctx->given)
 		return (NGX_OK);
@@ -108,7 +143,9 @@ accel_give(struct accel_ctx *ctx, const struct accel_question *q)
 {
 	ngx_cached_open_file_t *f;
 
-	if (see_cache(ctx) != NGX_OK)
+	if (ctx->given == NULL)
+		ctx->given = cache_new(ctx->r->pool, q->pool);
+	if (ctx->given == NULL || see_cache(ctx) != NGX_OK)
 		return;
 	f = file_new(q);
 	if (f == NULL)

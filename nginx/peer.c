@@ -49,7 +49,7 @@ static void
 fail(struct accel_question *q)
 {
 	if (q->fd >= 0)
-		close(q->fd);
+		accel_threads_close(q->pool, q->fd);
 	q->fd = -1;
 	if (q->name.open && !ngx_queue_empty(&q->waiters) &&
 	    accel_threads_ask(q->pool, q) == NGX_OK)

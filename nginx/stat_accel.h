@@ -254,6 +254,8 @@ void accel_peer_end(struct accel_peer *p);
 bool accel_peer_abort(struct accel_question *q);
 ngx_int_t accel_peer_ask(struct accel_peer *p, struct accel_question *q);
 ngx_int_t accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q);
+/* A close(2) may ask another program or machine, and wait. */
+void accel_threads_close(ngx_thread_pool_t *pool, int fd);
 
 bool accel_peer_gives(const struct accel_peer *p); /* descriptors */
 

@@ -80,7 +80,20 @@ work(void *data, ngx_log_t *log)
 	q->hot = !q->name.list && !q->name.open;
 }
 
+static void
+close_one(void *data, ngx_log_t *log)
+{
+	(void)log;
+	close(*(int *)data);
+}
+
 /* ---------------------------------------------------------------- in the event loop */
+
+static void
+closed(ngx_event_t *ev)
+{
+	ngx_free(ev->data);
+}
 
 static void
 done(ngx_event_t *ev)
@@ -108,4 +121,24 @@ accel_threads_ask(ngx_thread_pool_t *pool, struct accel_question *q)
 		return (NGX_OK);
 	ngx_free(task);
 	return (NGX_ERROR);
+}
+
+void
+accel_threads_close(ngx_thread_pool_t *pool, int fd)
+{
+	ngx_thread_task_t *task = ngx_calloc(sizeof(*task) + sizeof(fd), ngx_cycle->log);
+
+	if (task == NULL) {
+		close(fd);
+		return;
+	}
+	task->ctx = task + 1;
+	*(int *)task->ctx = fd;
+	task->handler = close_one;
+	task->event.data = task;
+	task->event.handler = closed;
+	if (ngx_thread_task_post(pool, task) == NGX_OK)
+		return;
+	ngx_free(task);
+	close(fd);
 }

@@ -10,6 +10,8 @@ use Test::NginxModule;
 use Test::Util qw(eventually put slurp);
 use Accel::Slowfs;
 use File::Temp ();
+use IO::Select;
+use Socket ();
 use Time::HiRes qw(time);
 
 my ($usable, $why) = Accel::Slowfs->usable;
@@ -96,5 +98,26 @@ subtest 'a mount that hangs for ever' => sub {
 };
 
 is $app->stop, 0, 'the accelerator ends';
+
+subtest 'close(2) hangs' => sub {
+	mkdir "$tree/flushed";
+	put("$tree/flushed/long", 'x' x 8_000_000);
+	my $flushed = Accel::Slowfs->start(source => "$tree/flushed", spindles => 64, lookup_ms => 0, read_ms => 0, no_open => 1, flush => 1);
+	my $ng = Test::NginxModule->start("server { listen 8080; root $tree; stat_accel on; location /flushed/ { alias ${\$flushed->dir}/; } }", root => $tree);
+	my $c = begin($ng, '/flushed/long');
+	ok sysread($c, my $head, 1), 'nginx sends a file';
+	$flushed->hang;
+	setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0;
+	close $c;
+	ok $flushed->wait_hanging(1), 'its client leaves, and closing it hangs';
+	my $other = begin($ng, '/file');
+	ok IO::Select->new($other)->can_read(1), 'another file is served at once';
+	$flushed->go;
+	is status($other), 200, '... with its reply';
+	ok eventually(sub { !grep { (readlink $_ // '') =~ m{/long$} } glob "/proc/${\$ng->worker}/fd/*" }), 'no descriptor stays';
+	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
+	$ng->stop;
+	$flushed->stop;
+};
 $slow->stop;
 done_testing;

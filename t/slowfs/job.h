@@ -24,7 +24,7 @@
 #include "node.h"
 #include "rule.h"
 
-enum kind { LOOKUP, GETATTR, OPEN, READ, WRITE, KINDS };
+enum kind { LOOKUP, GETATTR, OPEN, READ, WRITE, FLUSH, KINDS };
 
 TAILQ_HEAD(job_list, job);
 

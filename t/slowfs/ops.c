@@ -270,6 +270,25 @@ op_readlink(fuse_req_t req, fuse_ino_t ino)
 }
 
 static void
+flush_answer(struct job *j)
+{
+	fuse_reply_err(j->req, 0);
+}
+
+static void
+op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct job *j;
+
+	if (!opt.flush) {
+		fuse_reply_err(req, ENOSYS);
+		return;
+	}
+	if ((j = job_new(req, ino, FLUSH, 0, flush_answer, "")) != NULL)
+		job_submit_free(j);
+}
+
+static void
 op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	close((int)fi->fh);
@@ -350,6 +369,7 @@ const struct fuse_lowlevel_ops ops = {
 	.open = op_open,
 	.read = op_read,
 	.write = op_write,
+	.flush = op_flush,
 	.release = op_release,
 	.opendir = op_opendir,
 	.readdir = op_readdir,

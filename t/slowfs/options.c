@@ -59,6 +59,8 @@ static const struct option rows[] = {
 	MS("open-ms", open_ms, "0", "Each open, as on a network file system that asks again."),
 	{ "no-open", '\0', NULL, OPTION_FLAG, O(no_open),
 	    .prose = "The kernel asks for no open: reads need a name only." },
+	{ "flush", '\0', NULL, OPTION_FLAG, O(flush),
+	    .prose = "Each close asks, as on file systems that send what was written then." },
 	MS("read-ms", read_ms, "8", "A read of up to 128 KiB."),
 	{ "write-ms", '\0', "MS", OPTION_OWN, O(write_ms), .read = read_ms,
 	    .expected = "0 to 60000",
