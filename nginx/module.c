@@ -60,6 +60,8 @@ merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 	ngx_conf_merge_uint_value(conf->late, prev->late, NGX_HTTP_SERVICE_UNAVAILABLE);
 	ngx_conf_merge_size_value(conf->warm, prev->warm, 16 * 1024 * 1024);
 	ngx_conf_merge_uint_value(conf->open, prev->open, ACCEL_OPEN_AUTO);
+	if (conf->page == NULL) /* an "if" keeps the handler of its location */
+		conf->page = prev->page;
 	accel_stand_in(cf, prev, conf);
 	return (accel_heard_merge(cf, prev, conf) == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR);
 }

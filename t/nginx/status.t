@@ -32,7 +32,7 @@ sub http ($address, $more = '') {
 		location /given/ { alias $tree/hot/; stat_accel_open on; }
 		location = /app { return 200 "app\\n"; }
 		location = /status { stat_accel_status; }
-		location = /json { stat_accel_status json; }
+		location = /json { stat_accel_status json; if (\$arg_if) { add_header X-If yes; } }
 		location = /metrics { stat_accel_status prometheus; } }
 CONF
 }
@@ -162,7 +162,7 @@ subtest 'the page' => sub {
 	my %type = (text => 'text/plain; charset=utf-8', json => 'application/json', metrics => 'text/plain; version=0.0.4; charset=utf-8');
 	my %starts = (text => qr/^nginx\.workers: 1$/m, json => qr/^\{"workers":1,/, metrics => qr/^nginx_stat_accel_workers 1$/m);
 	for my $case (['/status', 'text'], ['/json', 'json'], ['/metrics', 'metrics'], ['/status?json', 'json'], ['/status?x&metrics=', 'metrics'], ['/status?prometheus', 'metrics'],
-		['/json?text', 'text'], ['/json?jso', 'json']) {
+		['/json?text', 'text'], ['/json?jso', 'json'], ['/json?if=1', 'json']) {
 		my ($path, $form) = @$case;
 		my $r = $ng->get($path);
 		is $r->{header}{'content-type'}, $type{$form}, "$path: $form";
