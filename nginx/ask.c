@@ -6,11 +6,12 @@
 #include "nginx/stat_accel.h"
 
 #define QUESTIONS_MAX 4096u
+#define OF_CLIENT_MAX (QUESTIONS_MAX / 2)
 #define BUCKETS       256u
 #define SLOW_MS       50u
 
 static ngx_queue_t buckets[BUCKETS];
-static ngx_uint_t out;
+static ngx_uint_t out, out_of[ACCEL_CLIENTS];
 static ngx_queue_t by_age;
 static ngx_queue_t ended; /* whose waiters are to go on */
 static ngx_event_t deliver_event;
@@ -58,14 +59,33 @@ find(const struct accel_conf *conf, const struct accel_name *name, uint64_t key)
 	return (NULL);
 }
 
-static struct accel_question *
-question_new(const struct accel_conf *conf, const struct accel_name *name, const ngx_str_t *client,
-    uint64_t key)
+/* Clients take turns by address; those of one IPv6 network of 64 bits are one. */
+static uint32_t
+client_key(const struct sockaddr *a)
 {
+#if (NGX_HAVE_INET6)
+	if (a->sa_family == AF_INET6)
+		return (ngx_crc32_short(((struct sockaddr_in6 *)a)->sin6_addr.s6_addr, 8));
+#endif
+	if (a->sa_family != AF_INET)
+		return (0);
+	return (ngx_crc32_short((u_char *)&((struct sockaddr_in *)a)->sin_addr, 4));
+}
+
+static bool
+are_too_many(const ngx_connection_t *c)
+{
+	return (out >= QUESTIONS_MAX ||
+		out_of[client_key(c->sockaddr) % ACCEL_CLIENTS] >= OF_CLIENT_MAX);
+}
+
+static struct accel_question *
+question_new(const struct accel_conf *conf, const struct accel_name *name,
+    const ngx_connection_t *c, uint64_t key)
+{
+	const ngx_str_t *client = &c->addr_text;
 	struct accel_question *q;
 
-	if (out >= QUESTIONS_MAX)
-		return (NULL);
 	q = ngx_calloc(sizeof(*q) + name->path.len + 1 + client->len, ngx_cycle->log);
 	if (q == NULL)
 		return (NULL);
@@ -76,6 +96,7 @@ question_new(const struct accel_conf *conf, const struct accel_name *name, const
 	q->fd = -1;
 	q->since = ngx_current_msec;
 	q->mount = accel_mount_id(&name->path);
+	q->client_key = client_key(c->sockaddr);
 	q->name = *name;
 	q->name.path.data = (u_char *)(q + 1);
 	ngx_memcpy(q->name.path.data, name->path.data, name->path.len);
@@ -84,6 +105,7 @@ question_new(const struct accel_conf *conf, const struct accel_name *name, const
 	ngx_queue_init(&q->waiters);
 	ngx_queue_insert_tail(bucket_of(key), &q->link);
 	ngx_queue_insert_tail(&by_age, &q->age);
+	out_of[q->client_key % ACCEL_CLIENTS]++;
 	accel_row->out = ++out;
 	return (q);
 }
@@ -93,6 +115,7 @@ question_free(struct accel_question *q)
 {
 	ngx_queue_remove(&q->link);
 	ngx_queue_remove(&q->age);
+	out_of[q->client_key % ACCEL_CLIENTS]--;
 	accel_row->out = --out;
 	if (q->fd >= 0)
 		accel_threads_close(q->pool, q->fd);
@@ -127,7 +150,7 @@ static struct accel_question *
 ask_first(const struct accel_ctx *ctx, const struct accel_conf *conf, const struct accel_name *name,
     uint64_t key)
 {
-	struct accel_question *q = question_new(conf, name, &ctx->r->connection->addr_text, key);
+	struct accel_question *q = question_new(conf, name, ctx->r->connection, key);
 
 	if (q != NULL && post(conf, q) == NGX_OK)
 		return (q);
@@ -143,10 +166,14 @@ accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_nam
 {
 	struct accel_question *q = find(conf, name, key);
 
-	if (q != NULL)
+	if (q != NULL) {
 		accel_count(ACCEL_COUNT_joined);
-	else
+	} else if (are_too_many(ctx->r->connection)) {
+		accel_count(ACCEL_COUNT_refused);
+		return (NGX_BUSY);
+	} else {
 		q = ask_first(ctx, conf, name, key);
+	}
 	if (q == NULL)
 		return (NGX_ERROR);
 	ctx->question = q;

@@ -8,7 +8,7 @@
  * once.  What it answers is not believed: the name is looked at again, as before the question. */
 #include "nginx/records.h"
 
-#define LINKS_MAX 256u
+#define LINKS_MAX 1024u
 #define SILENT_MS 1000u
 #define AGAIN_MS  1000u
 #define IN_SIZE   4096u
@@ -32,10 +32,26 @@ static void write_event(ngx_event_t *ev);
 /* ---------------------------------------------------------------- up and down */
 
 static void
+tie(struct link *l, struct accel_question *q)
+{
+	l->q = q;
+	q->asked_on = l;
+	accel_turn_begins(l->peer, q);
+}
+
+static void
+untie(struct link *l)
+{
+	accel_turn_ends(l->peer, l->q);
+	l->q->asked_on = NULL;
+	l->q = NULL;
+}
+
+static void
 link_free(struct link *l)
 {
 	if (l->q != NULL)
-		l->q->asked_on = NULL;
+		untie(l);
 	ngx_queue_remove(&l->at);
 	l->peer->links--;
 	if (l->c != NULL)
@@ -56,18 +72,6 @@ fail(struct accel_question *q)
 		accel_count(ACCEL_COUNT_asked_threads);
 	else
 		accel_question_end(q, ACCEL_FAILED);
-}
-
-/* It waits no more. */
-static struct accel_question *
-first_waiting(struct accel_peer *p)
-{
-	struct accel_question *q =
-	    ngx_queue_data(ngx_queue_head(&p->waiting), struct accel_question, at);
-
-	ngx_queue_remove(&q->at);
-	q->waits = false;
-	return (q);
 }
 
 static void
@@ -94,8 +98,8 @@ go_down(struct accel_peer *p, const char *why)
 		if (q != NULL)
 			fail(q);
 	}
-	while (!ngx_queue_empty(&p->waiting))
-		fail(first_waiting(p));
+	while ((q = accel_next_turn(p)) != NULL)
+		fail(q);
 }
 
 static void
@@ -222,8 +226,7 @@ watch_no_more(struct accel_peer *p)
 static ngx_int_t
 ask_on(struct link *l, struct accel_question *q)
 {
-	l->q = q;
-	q->asked_on = l;
+	tie(l, q);
 	accel_reader_begin(&l->in);
 	if (!put_question(l, q) || !send_out(l)) {
 		link_free(l);
@@ -262,10 +265,10 @@ accel_peer_ask(struct accel_peer *p, struct accel_question *q)
 
 	if (p->down || q->name.path.len > ACCEL_PATH_LIMIT)
 		return (NGX_ERROR);
-	while ((l = idle_link(p)) != NULL)
+	while (accel_may_be_asked(p, q) && (l = idle_link(p)) != NULL)
 		if (ask_on(l, q) == NGX_OK)
 			return (NGX_OK);
-	if (p->links < LINKS_MAX) {
+	if (accel_may_be_asked(p, q) && p->links < LINKS_MAX) {
 		l = link_new(p);
 		if (l != NULL && ask_on(l, q) == NGX_OK)
 			return (NGX_OK);
@@ -274,20 +277,16 @@ accel_peer_ask(struct accel_peer *p, struct accel_question *q)
 			return (NGX_ERROR);
 		}
 	}
-	ngx_queue_insert_tail(&p->waiting, &q->at);
-	q->waits = true;
+	accel_wait_for_turn(p, q);
 	return (NGX_OK);
 }
 
 static void
 next_waiting(struct accel_peer *p)
 {
-	struct accel_question *q;
+	struct accel_question *q = p->down ? NULL : accel_next_turn(p);
 
-	if (p->down || ngx_queue_empty(&p->waiting))
-		return;
-	q = first_waiting(p);
-	if (accel_peer_ask(p, q) != NGX_OK)
+	if (q != NULL && accel_peer_ask(p, q) != NGX_OK)
 		fail(q);
 }
 
@@ -332,8 +331,7 @@ answered(struct link *l)
 	struct accel_peer *p = l->peer;
 	enum accel_kind kind;
 
-	l->q = NULL;
-	q->asked_on = NULL;
+	untie(l);
 	l->used = true;
 	rest(l);
 	watch_no_more(p);
@@ -395,7 +393,7 @@ accel_peer_abort(struct accel_question *q)
 	struct link *l = q->asked_on;
 
 	if (q->waits) {
-		ngx_queue_remove(&q->at);
+		accel_wait_no_more(q);
 		return (true);
 	}
 	if (l != NULL && (!put_order(l, accel_put_abort) || !send_out(l)))

@@ -163,7 +163,13 @@ wait_for(struct accel_ctx *ctx, struct accel_conf *conf, uint64_t key)
 {
 	ngx_http_request_t *r = ctx->r;
 
-	if (accel_ask(ctx, conf, &ctx->name, key) != NGX_OK) {
+	ngx_int_t rc = accel_ask(ctx, conf, &ctx->name, key);
+
+	if (rc == NGX_BUSY) {
+		note(ctx, ACCEL_WAS_LATE);
+		return (ACCEL_LATE);
+	}
+	if (rc != NGX_OK) {
 		ctx->failed = true;
 		return (ACCEL_FAILED);
 	}

@@ -5,6 +5,7 @@
  *     probe.c      is it in memory now?                                system calls that never wait
  *     ask.c        equal misses share one question; a deadline each
  *     peer.c       fcgi-stat-accel opens and reads
+ *     turns.c      which question is next
  *     records.c    the bytes of its questions and answers
  *     received.c   descriptors that come with them
  *     threads.c    or a thread of nginx does
@@ -78,6 +79,8 @@ enum accel_suffix_use { ACCEL_SUFFIX_OFF, ACCEL_SUFFIX_ON, ACCEL_SUFFIX_ALWAYS }
 
 #define ACCEL_SUFFIXES 3u
 #define ACCEL_HANDLERS 8u
+#define ACCEL_MOUNTS   64u
+#define ACCEL_CLIENTS  256u
 
 /* An fcgi-stat-accel. */
 struct accel_peer {
@@ -87,8 +90,10 @@ struct accel_peer {
 	ngx_uint_t number;
 	/* of this worker */
 	ngx_queue_t idle, busy; /* connections */
-	ngx_queue_t waiting;    /* questions without a connection */
+	ngx_queue_t waiting;    /* questions without a connection, by turn */
 	ngx_uint_t links;
+	uint16_t busy_of[ACCEL_MOUNTS]; /* links with a question, by mount */
+	uint32_t turn, turn_of[ACCEL_CLIENTS];
 	ngx_event_t watch;
 	ngx_msec_t heard; /* when something came */
 	bool asked_values, down;
@@ -203,7 +208,8 @@ enum accel_kind accel_probe_opened(ngx_http_request_t *r,
 enum accel_kind accel_probe(const struct accel_name *name, bool read); /* read: just now */
 
 void accel_ask_init(void);
-/* NGX_OK: accel_answered() comes later; NGX_ERROR: nobody could be asked. */
+/* NGX_OK: accel_answered() comes later; NGX_ERROR: nobody could be asked; NGX_BUSY: too many
+ * questions are out. */
 ngx_int_t accel_ask(struct accel_ctx *ctx, struct accel_conf *conf, const struct accel_name *name,
     uint64_t key);
 void accel_ask_leave(struct accel_ctx *ctx);
@@ -220,6 +226,7 @@ struct accel_question {
 	ngx_queue_t waiters;   /* struct accel_ctx */
 	uint64_t key;
 	uint32_t mount; /* of the name: accel_mount_id() */
+	uint32_t client_key, turn;
 	struct accel_name name;
 	ngx_str_t client; /* its address */
 	size_t warm;
@@ -246,6 +253,14 @@ uint32_t accel_mount_id(const ngx_str_t *path);
 void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
 /* The name of ctx, if it was given to this request; an internal redirect may ask again. */
 enum accel_kind accel_given(struct accel_ctx *ctx);
+
+/* turns.c */
+bool accel_may_be_asked(struct accel_peer *p, const struct accel_question *q);
+void accel_turn_begins(struct accel_peer *p, const struct accel_question *q);
+void accel_turn_ends(struct accel_peer *p, const struct accel_question *q);
+void accel_wait_for_turn(struct accel_peer *p, struct accel_question *q);
+void accel_wait_no_more(struct accel_question *q);
+struct accel_question *accel_next_turn(struct accel_peer *p); /* it waits no more; NULL: none */
 
 /* peer.c and threads.c.  NGX_OK: accel_question_end() comes; NGX_ERROR: it does not. */
 void accel_peer_init(struct accel_peer *p); /* in each worker */
