@@ -118,11 +118,22 @@ go_on(struct accel_ctx *ctx, enum accel_kind kind)
 	ngx_http_run_posted_requests(c);
 }
 
+/* post_action redirects a request that waits: what it waited for is of no use any more. */
+static bool
+is_redirected(const struct accel_ctx *ctx)
+{
+	return (ngx_http_get_module_ctx(ctx->r, ngx_http_stat_accel_module) != ctx);
+}
+
 static void
 too_late(ngx_event_t *ev)
 {
 	struct accel_ctx *ctx = ev->data;
 
+	if (is_redirected(ctx)) {
+		accel_ask_leave(ctx);
+		return;
+	}
 	ngx_log_error(NGX_LOG_WARN, ctx->r->connection->log, 0,
 	    "stat_accel: \"%V\" was not in memory after %M ms", &ctx->name.path,
 	    ngx_current_msec - ctx->began);
@@ -151,6 +162,8 @@ accel_answered(struct accel_ctx *ctx, const struct accel_question *q)
 	const struct accel_conf *conf =
 	    ngx_http_get_module_loc_conf(ctx->r, ngx_http_stat_accel_module);
 
+	if (is_redirected(ctx))
+		return;
 	if (q->hot && is_remembered(conf, &q->name))
 		accel_memory_put(q->key, q->kind, conf->remember);
 	if (q->name.open && q->kind != ACCEL_LATE && q->kind != ACCEL_FAILED)

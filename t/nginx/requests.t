@@ -49,6 +49,28 @@ for my $what (['a file' => "alias $disk/;"], ['proxy_cache' => 'proxy_pass http:
 	};
 }
 
+# Without the module, so nothing takes the request out of its question.
+subtest 'post_action of a client that has left leads to a location without the module' => sub {
+	my $backend = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') // die "listen: $!";
+	my $ng = Test::NginxModule->start(server("location /left/ { alias $disk/; post_action /off; } location = /off { stat_accel off; proxy_pass http://127.0.0.1:${\$backend->sockport}; }"), root => $tree);
+	$slow->forget;
+	$slow->hang;
+	my $c = begin($ng, '/left/file');
+	ok $slow->wait_hanging(1), 'it waits';
+	my $other = begin($ng, '/disk/file');
+	reset_($c);
+	my $asked = IO::Select->new($backend);
+	ok $asked->can_read(8), 'its action asks a backend';
+	my $first = $backend->accept;
+	$slow->go;
+	is length body($other), 3000, 'who waits for the same is answered';
+	ok !$asked->can_read(0), '... and the backend is not asked again';
+	syswrite $first, "HTTP/1.0 200 OK\r\n\r\nx";
+	close $first;
+	ok eventually(sub { slurp("$ng->{dir}/access.log") =~ m{^GET /left/file}m }), 'it ends';
+	well($ng);
+};
+
 subtest 'a memory of no names' => sub {
 	my $ng = Test::NginxModule->start('stat_accel_names 0; ' . server(''), root => $tree);
 	is length body(begin($ng, '/file')), 3000, 'files are served';
