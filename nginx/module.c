@@ -108,7 +108,7 @@ set_peer(ngx_conf_t *cf, struct accel_conf *conf, const ngx_str_t *address)
 {
 	ngx_url_t url = { .url = *address };
 
-	if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0)
+	if (ngx_parse_url(cf->pool, &url) != NGX_OK || url.naddrs == 0 || url.no_port)
 		return (
 		    expected(cf, "\"on\", \"off\", \"unix:/PATH\" or \"ADDRESS:PORT\"", address));
 	conf->peer = peer_of(cf, &url);

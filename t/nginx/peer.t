@@ -166,5 +166,10 @@ subtest 'a socket that is full' => sub {
 	like $ng->log, qr/cannot be connected to/, 'the log says why';
 };
 
+subtest 'an address without a port' => sub {
+	ok !eval { Test::NginxModule->start(http('127.0.0.1'), root => $tree) }, 'nginx does not start';
+	like $@, qr/stat_accel: expected "on", "off", "unix:\/PATH" or "ADDRESS:PORT", got "127\.0\.0\.1"/, '... and says what is wrong';
+};
+
 $slow->stop;
 done_testing;
