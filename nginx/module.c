@@ -195,6 +195,9 @@ static ngx_conf_enum_t open_words[] = {
 	{ ngx_null_string, 0 },
 };
 
+/* A name takes 16 bytes of each worker. */
+static ngx_conf_num_bounds_t names_bounds = { ngx_conf_check_num_bounds, 0, 1 << 30 };
+
 static ngx_command_t commands[] = {
 	{ ngx_string("stat_accel"), ANYWHERE | NGX_CONF_TAKE12, set_stat_accel,
 	    NGX_HTTP_LOC_CONF_OFFSET, 0, NULL },
@@ -202,7 +205,7 @@ static ngx_command_t commands[] = {
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, remember), NULL },
 	{ ngx_string("stat_accel_names"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1,
 	    ngx_conf_set_num_slot, NGX_HTTP_MAIN_CONF_OFFSET,
-	    offsetof(struct accel_main_conf, memory_names), NULL },
+	    offsetof(struct accel_main_conf, memory_names), &names_bounds },
 	{ ngx_string("stat_accel_deadline"), ANYWHERE | NGX_CONF_TAKE1, ngx_conf_set_msec_slot,
 	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct accel_conf, deadline), NULL },
 	{ ngx_string("stat_accel_late"), ANYWHERE | NGX_CONF_TAKE1, set_late,

@@ -75,6 +75,8 @@ subtest 'a memory of no names' => sub {
 	my $ng = Test::NginxModule->start('stat_accel_names 0; ' . server(''), root => $tree);
 	is length body(begin($ng, '/file')), 3000, 'files are served';
 	well($ng);
+	ok !eval { Test::NginxModule->start('stat_accel_names 1152921504606846976; ' . server(''), root => $tree) }, 'one that no machine has';
+	like $@, qr/value must be between 0 and 1073741824/, '... is refused';
 };
 
 subtest 'a long memory' => sub {
