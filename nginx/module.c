@@ -136,6 +136,8 @@ set_stat_accel(ngx_conf_t *cf, ngx_command_t *cmd, void *data)
 			return (expected(cf, "\"threads=NAME\"", &words[2]));
 		pool = (ngx_str_t){ words[2].len - 8, words[2].data + 8 };
 	}
+	if (!conf->enable) /* nginx starts the threads of each pool that is named */
+		return (NGX_CONF_OK);
 	conf->pool = ngx_thread_pool_add(cf, pool.len > 0 ? &pool : NULL);
 	return (conf->pool != NULL ? NGX_CONF_OK : NGX_CONF_ERROR);
 }

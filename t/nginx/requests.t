@@ -71,6 +71,16 @@ subtest 'post_action of a client that has left leads to a location without the m
 	well($ng);
 };
 
+subtest 'no thread is started for nothing' => sub {
+	my $threads = sub ($word) {
+		my $ng = Test::NginxModule->start("server { listen 8080; root $tree/hot; stat_accel $word; location /in/ { alias $tree/hot/; } }", root => $tree);
+		is length $ng->get($_)->{body}, 3000, "$word: $_" for '/file', '/in/file';
+		return scalar(my @all = glob "/proc/${\$ng->worker}/task/*");
+	};
+	is $threads->('off'), 1, 'off: the event loop alone';
+	cmp_ok $threads->('on'), '>', 1, 'on: threads, too';
+};
+
 subtest 'a memory of no names' => sub {
 	my $ng = Test::NginxModule->start('stat_accel_names 0; ' . server(''), root => $tree);
 	is length body(begin($ng, '/file')), 3000, 'files are served';
