@@ -71,7 +71,7 @@ open_answer(struct job *j)
 		return;
 	}
 	j->fi.fh = (uint64_t)fd;
-	j->fi.keep_cache = 1;
+	j->fi.keep_cache = !opt.drop_at_open;
 	if (fuse_reply_open(j->req, &j->fi) == -ENOENT)
 		close(fd);
 }

@@ -61,6 +61,8 @@ static const struct option rows[] = {
 	    .prose = "The kernel asks for no open: reads need a name only." },
 	{ "flush", '\0', NULL, OPTION_FLAG, O(flush),
 	    .prose = "Each close asks, as on file systems that send what was written then." },
+	{ "drop-at-open", '\0', NULL, OPTION_FLAG, O(drop_at_open),
+	    .prose = "Each open drops the pages of the file, as most FUSE file systems do." },
 	MS("read-ms", read_ms, "8", "A read of up to 128 KiB."),
 	{ "write-ms", '\0', "MS", OPTION_OWN, O(write_ms), .read = read_ms,
 	    .expected = "0 to 60000",

@@ -15,7 +15,7 @@ struct options {
 	unsigned spindles;
 	double lookup_ms, getattr_ms, open_ms, read_ms, jitter;
 	double write_ms; /* < 0: read-only */
-	bool no_async_dio, until_eof, no_open, flush;
+	bool no_async_dio, until_eof, no_open, flush, drop_at_open;
 	const char *control; /* path of the control socket, or NULL */
 };
 

@@ -96,6 +96,16 @@ subtest 'open can be slow each time, as on a network file system' => sub {
 	}
 };
 
+subtest 'an open drops the pages, with --drop-at-open' => sub {
+	for my $drops (0, 1) {
+		my $slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, drop_at_open => $drops);
+		is length slurp($slow->dir . '/block'), $size{block}, 'a file';
+		my $first = $slow->counts->{reads};
+		is length slurp($slow->dir . '/block'), $size{block}, 'again';
+		cmp_ok $slow->stop->{reads}, $drops ? '>' : '==', $first, $drops ? 'each reader asks' : 'only the first reader asks';
+	}
+};
+
 subtest 'the bytes are the bytes of the source' => sub {
 	my $slow = Accel::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, jitter => 20);
 	my $d = $slow->dir;

@@ -11,7 +11,7 @@ package Accel::Slowfs;
 # `start` mounts build/bin/slowfs on a directory of its own and returns once it answers. The mount
 # goes away with the object, with the process (slowfs ends when its standard input does), and at the
 # latest by a lazy unmount; what hangs is let go first. Options: `source`, `spindles`, `lookup_ms`,
-# `getattr_ms`, `open_ms`, `read_ms`, `write_ms`, `jitter`, `no_async_dio` (1), `no_open` (1), `flush` (1), all but the first with the
+# `getattr_ms`, `open_ms`, `read_ms`, `write_ms`, `jitter`, `no_async_dio` (1), `no_open` (1), `flush` (1), `drop_at_open` (1), all but the first with the
 # defaults of slowfs; `at`, an empty directory to mount on; `deadline`, seconds to wait for the mount.
 #
 # Orders:
@@ -64,7 +64,7 @@ sub start ($class, %arg) {
 	my $self = bless { mnt => $mnt, owner => $$ }, $class;
 	$self->{run} = File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);        # of the socket; the mount would hide it
 	my @cmd = (binary(), '--until-eof', '--control', "$self->{run}/control");
-	delete $arg{$_} and push @cmd, '--' . tr/_/-/r for qw(no_async_dio no_open flush);
+	delete $arg{$_} and push @cmd, '--' . tr/_/-/r for qw(no_async_dio no_open flush drop_at_open);
 	push @cmd, '--' . tr/_/-/r, $arg{$_} for sort keys %arg;
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
