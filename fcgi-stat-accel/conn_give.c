@@ -96,6 +96,7 @@ conn_open_file(struct conn *c, char **params)
 	const struct warm_opening how = {
 		.client = t->wait.wait.client,
 		.since_ns = t->began_ns,
+		.want = t->wait.want,
 		.done = opened,
 		.arg = t,
 	};

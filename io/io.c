@@ -418,16 +418,23 @@ io_sock_ignore(struct io *io, struct io_sock *s)
 }
 
 int
+io_fd_dup(int fd)
+{
+	int other = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return (other < 0 ? -errno : other);
+}
+
+int
 io_sock_dup(struct io_sock *s)
 {
 	int fd;
 
 	if (s->fd < 0 || (s->hints & SOCK_SIM))
 		return (-EBADF);
-	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return (-errno);
-	s->hints |= SOCK_SHARED;
+	fd = io_fd_dup(s->fd);
+	if (fd >= 0)
+		s->hints |= SOCK_SHARED;
 	return (fd);
 }
 

@@ -307,6 +307,8 @@ void io_give_back(struct io *, char *buf);
 void io_close_fd(int fd);
 /* Closes in a thread: a file or directory without io_file. */
 void io_close_later(struct io *, int fd);
+/* A second descriptor of an open file, without a question to its file system; -errno. */
+int io_fd_dup(int fd);
 
 void io_sock_init(struct io_sock *, int fd); /* fd -1: IO_CONNECT will make the socket */
 /* Closes a socket without io_sock with RST: it leaves no state in the kernel. */
@@ -346,7 +348,7 @@ const char *io_root_error(int err);
  * the kernel has in memory beneath it is opened and read on the loop. */
 #define IO_LOCAL (1ull << 60)
 /* Not a RESOLVE_ flag: the descriptor is for another process; the kernel reads ahead as usual.
- * Without open.first. */
+ * With IO_LOCAL without open.first. */
 #define IO_GIVEN (1ull << 59)
 
 static inline void

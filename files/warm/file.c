@@ -12,13 +12,21 @@
 #include "io/disk/hot.h"
 #include "io/disk/pin.h"
 
+/* On FUSE without FOPEN_KEEP_CACHE an open(2) drops the bytes of the file from memory, and so does
+ * one of NFS after a change.  What is local has been read by the look-up. */
+static bool
+stays_warm(const struct warm_file *f)
+{
+	return (f->gives && io_facts_are_local(&f->found.stx));
+}
+
 static struct warm_bytes
 wanted(const struct warm_file *f)
 {
 	const struct warm_conf *conf = f->warm->conf;
 	bool read = conf->how == WARM_READ;
 
-	if (f->want->n == 0 || conf->how == WARM_STAT)
+	if (f->want->n == 0 || conf->how == WARM_STAT || stays_warm(f))
 		return ((struct warm_bytes){ 0 });
 	if (f->pins)
 		return ((struct warm_bytes){ .before = MIN(conf->before, io_pins_file_max()) });
@@ -81,6 +89,28 @@ open_error(const struct warm_file *f)
 
 static bool open_below(struct warm_file *);
 
+/* The windows of a file that is given are read through a second descriptor of the same open(2). */
+static void
+open_given(struct warm_file *f)
+{
+	struct warm_bytes b = wanted(f);
+	int fd;
+
+	f->fd = (int)f->op.res;
+	if (f->found.err != 0 || f->left || f->first.n >= f->found.stx.stx_size ||
+	    f->first.n >= warm_bytes_all(&b)) {
+		f->done(f);
+		return;
+	}
+	fd = io_fd_dup(f->fd);
+	if (fd >= 0) {
+		read_begin(f, fd, &b);
+		return;
+	}
+	f->found.err = fd;
+	f->done(f);
+}
+
 static void
 opened(struct io_op *op)
 {
@@ -96,7 +126,9 @@ opened(struct io_op *op)
 	note_times(f);
 	f->found.err = open_error(f);
 	f->cut = op->res == -ECANCELED;
-	if (op->only_stat || op->res < 0 || f->first.closed)
+	if (f->gives && op->res >= 0)
+		open_given(f);
+	else if (op->only_stat || op->res < 0 || f->first.closed)
 		f->done(f);
 	else
 		read_begin(f, (int)op->res, &b);
@@ -129,7 +161,9 @@ ask_first(struct warm_file *f)
 	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
 	if (b.before > IO_WINDOW || b.soon > b.before)
 		f->first.warm_most = IO_WINDOW; /* the rest of a longer file is read in its turn */
-	if (more)
+	if (f->gives)
+		f->first.shut = 0;
+	else if (more)
 		/* an empty file has no bytes, and 0 means never */
 		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);
 }
@@ -146,14 +180,16 @@ open_below(struct warm_file *f)
 	f->own_clock = r->hot;
 	ask_first(f);
 	op_init(&f->op, IO_OPEN, opened);
-	f->op.only_stat = f->warm->conf->how == WARM_STAT;
+	f->op.only_stat = f->warm->conf->how == WARM_STAT && !f->gives;
 	f->op.client = f->client;
 	f->op.urgent = f->pins;
 	f->op.open.root = r->dir.fd;
 	f->op.open.path = tail;
 	f->op.open.resolve = f->warm->roots.resolve;
 	f->op.open.stx = &f->found.stx;
-	f->op.open.first = f->op.only_stat ? NULL : &f->first;
+	f->op.open.first = f->op.only_stat || (f->gives && r->hot) ? NULL : &f->first;
+	if (f->gives)
+		f->op.open.resolve |= IO_GIVEN | (r->hot ? IO_LOCAL : 0);
 	f->looking = true;
 	op_submit(f->warm->io, &f->op);
 	return (true);

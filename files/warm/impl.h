@@ -144,9 +144,11 @@ struct warm_file {
 	uint32_t client;
 	void (*done)(struct warm_file *); /* called if file_begin() returned false */
 	bool pins;                        /* in memory, and only waits to be pinned */
+	bool gives;                       /* it is opened for another process, see fd */
 	/* out */
 	struct warm_found found; /* except settled and index */
 	bool cut;
+	int fd; /* gives: of a file or directory, through which the wanted bytes were read; yours */
 	bool own_clock;      /* this machine times the files of its root */
 	uint64_t asked_wall; /* the clock that times files, before the look-up */
 	/* file.c's */
@@ -159,8 +161,8 @@ struct warm_file {
 };
 
 bool file_begin(struct warm_file *); /* true: it has ended already */
-/* As file_begin(), but always by a thread.  False: the file is below no root, and done() does not
- * come. */
+/* As file_begin(), but later, and by a thread unless it gives.  False: the file is below no root,
+ * and done() does not come. */
 bool file_open(struct warm_file *);
 void file_stop(struct warm_file *, void (*stop)(struct io *, struct io_op *), bool late);
 const char *file_stage(const struct warm_file *); /* NULL: it has ended */

@@ -1,8 +1,12 @@
 /* files/warm/open.c -- a file or directory is opened for another process.
  *
+ *   IO_OPEN --> on a local file system ----------------------------------> done()
+ *        `----> its wanted bytes are read through the same open(2) -------> done()
+ *
  * Each call opens it, whatever is remembered of the name: a file system of another machine or
- * process is asked at each open(2).  Nobody else has the descriptor, so its flags are those of its
- * one user. */
+ * process is asked at each open(2).  Many drop the bytes of the file from memory then, so those
+ * that the look-up read do not count.  Nobody else has the descriptor, so its flags are those of
+ * its one user. */
 
 #include "files/warm/impl.h"
 
@@ -13,91 +17,110 @@
 struct warm_open {
 	struct warm *warm;
 	struct list link;                 /* in warm->opens */
-	void (*done)(void *arg, int res); /* NULL: cancelled */
+	void (*done)(void *arg, int res); /* NULL: cancelled, or called */
 	void *arg;
-	guint root; /* number of the root that is tried */
-	struct io_op op;
-	struct statx stx;
+	uint64_t begun_ns;
+	struct range_set want;
+	struct warm_file file;
+	bool ended; /* the file */
+	struct io_op timer;
+	bool timing;
 	char path[];
 };
 
-static void opened(struct io_op *);
-
-/* Below the next root.  False: no root is left to try. */
-static bool
-open_below(struct warm_open *o)
-{
-	struct warm *wm = o->warm;
-	const char *tail;
-	const struct warm_root *r = roots_next(&wm->roots, o->path, &o->root, &tail);
-	uint32_t client = o->op.client, ms = o->op.deadline_ms;
-
-	if (r == NULL)
-		return (false);
-	op_init(&o->op, IO_OPEN, opened);
-	o->op.client = client;
-	o->op.deadline_ms = ms;
-	o->op.open.root = r->dir.fd;
-	o->op.open.path = tail;
-	o->op.open.resolve = wm->roots.resolve | IO_GIVEN | (r->hot ? IO_LOCAL : 0);
-	o->op.open.stx = &o->stx;
-	op_submit(wm->io, &o->op);
-	return (true);
-}
-
 static void
-note_late(struct warm_open *o)
+note_late(const struct warm_open *o, const char *stage, int res)
 {
 	struct warm *wm = o->warm;
-	uint64_t ms = (io_now(wm->io) - o->op.at.submit) / NS_PER_MS;
+	uint64_t ms = (io_now(wm->io) - o->begun_ns) / NS_PER_MS;
 
-	if (o->op.res == -ETIMEDOUT)
+	if (res == -ETIMEDOUT)
 		count(wm->counters, late);
 	if (wm->conf->slow_ms == 0 || ms < wm->conf->slow_ms)
 		return;
 	count(wm->counters, slow);
-	log_limited(1, LOG_WARN, NULL, "file.slow", LF_STR("path", o->path),
-	    LF_STR("stage", "open"), LF_U64("ms", ms),
-	    LF_ERR("error", o->op.res < 0 ? (int)o->op.res : 0));
+	log_limited(1, LOG_WARN, NULL, "file.slow", LF_STR("path", o->path), LF_STR("stage", stage),
+	    LF_U64("ms", ms), LF_ERR("error", res < 0 ? res : 0));
 }
 
 static void
-open_free(struct warm_open *o)
+answer(struct warm_open *o, int res)
 {
+	void (*done)(void *, int) = o->done;
+	const char *stage = o->file.read != NULL ? "read" : "open";
+
+	o->done = NULL;
+	o->warm->stages->waiting--;
+	note_late(o, stage, res);
+	done(o->arg, res);
+}
+
+static void
+free_unused(struct warm_open *o)
+{
+	if (!o->ended || o->timing)
+		return;
 	list_del(&o->link);
 	g_free(o);
 }
 
-static void
-opened(struct io_op *op)
+/* The client that reads it gets the error of a read, too. */
+static bool
+is_open(const struct warm_file *f)
 {
-	struct warm_open *o = container_of(op, struct warm_open, op);
-	/* io/ answers -EACCES for a path that is neither a file nor a directory */
-	int res = op->res == -EACCES && o->stx.stx_mode != 0 ? -EPERM : (int)op->res;
-
-	if (o->done == NULL) {
-		if (res >= 0)
-			io_close_later(o->warm->io, res);
-		open_free(o);
-		return;
-	}
-	o->root += res == -EXDEV;
-	if (res == -EXDEV && open_below(o))
-		return;
-	o->warm->stages->waiting--;
-	note_late(o);
-	o->done(o->arg, res);
-	open_free(o);
+	return (
+	    f->fd >= 0 && (f->found.err == 0 || f->found.err == -EISDIR || f->found.err == -EIO));
 }
 
-static uint32_t
-time_left(const struct warm *wm, uint64_t since_ns)
+static void
+file_done(struct warm_file *f)
 {
-	uint64_t gone = (io_now(wm->io) - since_ns) / NS_PER_MS;
+	struct warm_open *o = container_of(f, struct warm_open, file);
+	bool gives = o->done != NULL && is_open(f);
 
-	if (wm->conf->deadline_ms == 0)
-		return (0);
-	return (gone < wm->conf->deadline_ms ? wm->conf->deadline_ms - (uint32_t)gone : 1);
+	o->ended = true;
+	if (o->timing)
+		op_cancel(o->warm->io, &o->timer);
+	if (f->fd >= 0 && !gives)
+		io_close_later(o->warm->io, f->fd);
+	if (o->done != NULL)
+		answer(o, gives ? f->fd : f->found.err);
+	free_unused(o);
+}
+
+static void
+stop(struct warm_open *o)
+{
+	if (!o->ended)
+		file_stop(&o->file, op_cancel, false);
+}
+
+static void
+timed(struct io_op *op)
+{
+	struct warm_open *o = container_of(op, struct warm_open, timer);
+
+	o->timing = false;
+	if (op->res != -ECANCELED && o->done != NULL) {
+		answer(o, -ETIMEDOUT);
+		stop(o);
+	}
+	free_unused(o);
+}
+
+static void
+time_open(struct warm_open *o, uint64_t since_ns)
+{
+	struct warm *wm = o->warm;
+	uint64_t gone = (o->begun_ns - since_ns) / NS_PER_MS;
+	unsigned all = wm->conf->deadline_ms;
+
+	if (all == 0)
+		return;
+	o->timing = true;
+	op_init(&o->timer, IO_TIMER, timed);
+	o->timer.deadline_ms = gone < all ? all - (uint32_t)gone : 1;
+	op_submit(wm->io, &o->timer);
 }
 
 struct warm_open *
@@ -110,15 +133,25 @@ warm_open(struct warm *wm, const char *path, const struct warm_opening *how)
 	o->warm = wm;
 	o->done = how->done;
 	o->arg = how->arg;
-	o->op.client = how->client;
-	o->op.deadline_ms = time_left(wm, how->since_ns);
+	o->begun_ns = io_now(wm->io);
+	o->want = how->want;
+	o->file = (struct warm_file){
+		.warm = wm,
+		.path = o->path,
+		.want = &o->want,
+		.client = how->client,
+		.done = file_done,
+		.gives = true,
+		.fd = -1,
+	};
 	list_init(&o->link);
-	if (!open_below(o)) {
+	if (!file_open(&o->file)) {
 		g_free(o);
 		return (NULL);
 	}
 	list_add_tail(&wm->opens, &o->link);
 	wm->stages->waiting++;
+	time_open(o, how->since_ns);
 	return (o);
 }
 
@@ -132,7 +165,7 @@ warm_open_cancel(struct warm_open **op)
 		return;
 	o->done = NULL;
 	o->warm->stages->waiting--;
-	op_cancel(o->warm->io, &o->op);
+	stop(o);
 }
 
 void
@@ -141,5 +174,5 @@ opens_cancel(struct warm *wm)
 	struct warm_open *o;
 
 	list_each(o, &wm->opens, link)
-		op_cancel(wm->io, &o->op);
+		stop(o);
 }

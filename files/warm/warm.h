@@ -105,15 +105,16 @@ void warm_cancel(struct warm_wait *);
 struct warm_open;
 struct warm_opening {
 	uint32_t client;
-	uint64_t since_ns; /* the deadline of warm_conf counts from here; io_now() */
+	uint64_t since_ns;     /* the deadline of warm_conf counts from here; io_now() */
+	struct range_set want; /* as in warm_wait */
 	/* Comes later, once.  res: a descriptor, O_RDONLY, which is the callee's; or -errno as in
 	 * warm_found, -EPERM for what is neither a file nor a directory. */
 	void (*done)(void *arg, int res);
 	void *arg;
 };
 
-/* Opens a file or directory for another process, whatever is remembered of it: see open.c.  NULL:
- * it is below no root. */
+/* Opens a file or directory for another process, whatever is remembered of it, and reads what is
+ * wanted through this descriptor: see open.c.  NULL: it is below no root. */
 struct warm_open *warm_open(struct warm *, const char *path, const struct warm_opening *);
 void warm_open_cancel(struct warm_open **); /* done() does not come; *o may be NULL */
 

@@ -3,6 +3,7 @@
 
 use v5.36;
 use IPC::Open2 qw(open2);
+use IO::Select;
 use IO::Socket::INET;
 use Test::More;
 use Errno qw(ENOENT ENOTDIR EACCES ELOOP ENAMETOOLONG);
@@ -24,16 +25,23 @@ POSIX::mkfifo("$dir/www/fifo", 0644);
 
 my @nobody = qw(setpriv --reuid=65534 --regid=65534 --clear-groups);
 my ($app, $slow);
+my $fifos = 0;
 my $far = $dir;    # the same on a slow disk
+
+# Its process id and output.
+sub take_fds ($under, $where, $requests, @more) {
+	my $id = 0;
+	my $bytes = join '', map { request(++$id, 1, @$_) } @$requests;
+	my $pid = open2(my $out, my $in, @$under, "$Test::Fcgi::B/bin/take-fds", scalar @$requests, $where, @more);
+	print {$in} $bytes;
+	close $in;
+	return ($pid, $out);
+}
 
 # The lines of take-fds: "ID STATUS ERRNO DEV:INODE FLAGS".  The requests are pipelined on one connection.
 #   took([before the command], where, [pairs of a request]...)
 sub took ($under, $where, @requests) {
-	my $id = 0;
-	my $bytes = join '', map { request(++$id, 1, @$_) } @requests;
-	my $pid = open2(my $out, my $in, @$under, "$Test::Fcgi::B/bin/take-fds", scalar @requests, $where);
-	print {$in} $bytes;
-	close $in;
+	my ($pid, $out) = take_fds($under, $where, \@requests);
 	chomp(my @lines = <$out>);
 	waitpid $pid, 0;
 	is $? >> 8, 0, 'each descriptor comes with the first byte of its answer';
@@ -175,6 +183,67 @@ subtest 'clients that leave, and clients that do not read' => sub {
 	is_deeply [takes(wants("$far/a"))], ['1 204 0 ' . file("$far/a")], 'others get theirs';
 	@deaf = ();
 	ok eventually(sub { held() == 0 && counter('held') == 0 }), 'all are closed when they leave';
+	is $app->stop, 0, 'it ends with 0';
+};
+
+# The disk hangs as soon as the client has its descriptor.  What it reads then, or why not.
+sub reads_beside ($disk, $path, $from, $bytes, @more) {
+	my $fifo = "$dir/fifo-" . ++$fifos;
+	POSIX::mkfifo($fifo, 0600) or die "$fifo: $!";
+	my ($pid, $out) = take_fds([], $app->socket, [wants($path, @more)], $fifo, $from, $bytes);
+	my $said = readline $out;
+	$disk->hang;
+	open my $end, '>', $fifo or die "$fifo: $!";
+	close $end;
+	my $read = IO::Select->new($out)->can_read(5) ? readline $out : "nothing\n";
+	$disk->go;
+	waitpid $pid, 0;
+	chomp $said;
+	chomp $read;
+	return "$said, $read";
+}
+
+subtest 'an open that drops the bytes from memory' => sub {
+	put("$dir/www/long", 'x' x 900_000);
+	my $drops = Accel::Slowfs->start(source => "$dir/www", open_ms => 1, drop_at_open => 1);
+	$far = $drops->dir;
+	for my $case (["--root=$far"], ["--root=$dir", "--root=$far"], ['--root=/'], ["--root=$far", '--remember=0']) {
+		up(@$case);
+		for my $time (qw(first second)) {
+			my $st = '1 204 0 ' . file("$far/a");
+			is reads_beside($drops, "$far/a", 0, 1000), "$st, read 1000", "@$case: a file, the $time time";
+			$st = '1 204 0 ' . file("$far/long");
+			is reads_beside($drops, "$far/long", 0, 900_000), "$st, read 900000", '... a long one';
+			is reads_beside($drops, "$far/long", 400_000, 300_000, HTTP_RANGE => 'bytes=400000-699999'), "$st, read 300000", '... a range';
+			is reads_beside($drops, "$far/long", 899_000, 1000, HTTP_RANGE => 'bytes=-1000'), "$st, read 1000", '... its end';
+		}
+		my $reads = $drops->counts->{reads};
+		is_deeply [takes(wants("$far/long", REQUEST_METHOD => 'HEAD'), wants("$far/sub"))],
+		    ['1 204 0 ' . file("$far/long"), '2 204 0 ' . file("$far/sub", 'rd')], '... a head, and a directory';
+		is $drops->counts->{reads}, $reads, '... read nothing';
+		ok eventually(sub { held() == 0 }), '... all are closed';
+		is $app->stop, 0, '... it ends with 0';
+	}
+};
+
+subtest 'it hangs while they are read' => sub {
+	my $drops = Accel::Slowfs->start(source => "$dir/www", drop_at_open => 1);
+	$far = $drops->dir;
+	up("--root=$far", '--deadline=500');
+	$app->ask(WARM_PATH => "$far/long");
+	$drops->hang_after($_, '/long'), is_deeply [takes(wants("$far/long", WARM_LATE => 503))], ['1 503 0 - -'], "at $_: late" for 0, 300_000;
+	is_deeply [takes(wants("$far/a"))], ['1 204 0 ' . file("$far/a")], 'another file beside it';
+	my $left = $app->connect;
+	$left->send(request(1, 1, @{ wants("$far/long") }));
+	ok $drops->wait_hanging(1), 'a client waits';
+	undef $left;
+	ok eventually(sub { $app->ask(SCRIPT_NAME => '/st')->{body} =~ /^accel\.requests\.aborted: 1$/m }), '... and leaves';
+	$drops->go;
+	is_deeply [takes(wants("$far/long"))], ['1 204 0 ' . file("$far/long")], 'it is well again';
+	$drops->fail_after(300_000, 'EIO', '/long');
+	is_deeply [takes(wants("$far/long"))], ['1 204 0 ' . file("$far/long")], 'a read that fails is for the client';
+	$drops->go;
+	ok eventually(sub { held() == 0 }), 'all are closed';
 	is $app->stop, 0, 'it ends with 0';
 };
 

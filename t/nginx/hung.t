@@ -119,5 +119,32 @@ subtest 'close(2) hangs' => sub {
 	$ng->stop;
 	$flushed->stop;
 };
+
+# An open() drops the bytes of the file from memory. They are read through the descriptor that nginx sends.
+put("$tree/disk/long", 'x' x 10_000_000);
+my $drops = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_ms => 0, read_ms => 0, drop_at_open => 1);
+for my $mode ('accelerator', 'threads') {
+	my $app = Test::Fcgi->start({ socket => "$tree/drops.sock" }, '--mode=auth', "--root=${\$drops->dir}", $> == 0 ? '--user=www-data' : ());
+	chmod 0666, $app->socket;
+	my $where = $mode eq 'threads' ? 'on' : 'unix:' . $app->socket;
+	my $ng = Test::NginxModule->start("server { listen 8080; root $tree; stat_accel $where; stat_accel_deadline 20s; location /disk/ { alias ${\$drops->dir}/; } }", root => $tree);
+	for my $time (qw(first second)) {
+		subtest "the disk hangs while nginx sends ($mode, the $time time)" => sub {
+			my $c = begin($ng, '/disk/long');
+			is sysread($c, my $in, 1), 1, 'the reply begins';
+			$drops->hang;
+			my $reads = $drops->counts->{reads};
+			cmp_ok took(sub { is $ng->get('/file')->{body}, 'hot', 'another file' }), '<', 5, '... at once';
+			1 while IO::Select->new($c)->can_read(5) && sysread $c, $in, 1 << 20, length $in;
+			is length(Test::Http::parse($in)->{body}), 10_000_000, 'the whole file comes';
+			is $drops->counts->{reads}, $reads, 'nginx reads nothing from the disk';
+			is $drops->hanging, 0, '... nor does it wait for it';
+			$drops->go;
+		};
+	}
+	$ng->stop;
+	is $app->stop, 0, 'the accelerator ends';
+}
+$drops->stop;
 $slow->stop;
 done_testing;

@@ -1,12 +1,14 @@
 /* take-fds -- a FastCGI client that receives descriptors (SCM_RIGHTS).
  *
- *   take-fds N PATH|PORT <REQUESTS
+ *   take-fds N PATH|PORT [FIFO FROM BYTES] <REQUESTS
  *
  * Sends its standard input to the unix socket, or to 127.0.0.1, and prints a line for each of N
  * answers: "ID STATUS ERRNO DEV:INODE FLAGS".  ERRNO is that of Warm-Errno; 0: there is none.
  * The rest is about the descriptor that came with the first byte of the answer; "-": none.
  * A descriptor at any other byte ends it with status 1.  It receives single bytes, so that the
  * kernel tells to which byte a descriptor belongs.
+ * With FIFO it keeps each descriptor, waits for the end of FIFO, reads BYTES of the file from FROM,
+ * and prints a line "read N".
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -102,7 +104,36 @@ take_plain(int sock)
 }
 
 static void
-print_answer(unsigned id, const char *text, int fd)
+wait_for_end(const char *fifo)
+{
+	int fd = open(fifo, O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	if (fd < 0) {
+		perror(fifo);
+		exit(EX_NOINPUT);
+	}
+	while (read(fd, &byte, 1) > 0)
+		;
+	close(fd);
+}
+
+static void
+read_later(int fd, char **how)
+{
+	size_t bytes = strtoul(how[2], NULL, 10);
+	char *to = malloc(bytes);
+	ssize_t n;
+
+	fflush(stdout);
+	wait_for_end(how[0]);
+	n = to != NULL ? pread(fd, to, bytes, atol(how[1])) : -1;
+	free(to);
+	printf("read %zd\n", n);
+}
+
+static void
+print_answer(unsigned id, const char *text, int fd, char **how)
 {
 	const char *err = strstr(text, "\r\nWarm-Errno: ");
 	struct stat st;
@@ -115,13 +146,15 @@ print_answer(unsigned id, const char *text, int fd)
 		printf("%lu:%lu %s%s\n", (unsigned long)st.st_dev, (unsigned long)st.st_ino,
 		    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? "r" : "w",
 		    S_ISDIR(st.st_mode) ? "d" : "");
+	if (fd >= 0 && how != NULL)
+		read_later(fd, how);
 	if (fd >= 0)
 		close(fd);
 }
 
 /* Reads records up to END_REQUEST. */
 static void
-take_answer(int sock)
+take_answer(int sock, char **how)
 {
 	unsigned char head[HEAD];
 	char text[4096] = "";
@@ -140,7 +173,7 @@ take_answer(int sock)
 				text[len++] = c;
 		}
 	} while (head[1] != END_REQUEST);
-	print_answer((unsigned)(head[2] << 8 | head[3]), text, fd);
+	print_answer((unsigned)(head[2] << 8 | head[3]), text, fd, how);
 }
 
 int
@@ -148,13 +181,13 @@ main(int argc, char **argv)
 {
 	int sock, n;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: take-fds N PATH|PORT <REQUESTS\n");
+	if (argc != 3 && argc != 6) {
+		fprintf(stderr, "usage: take-fds N PATH|PORT [FIFO FROM BYTES] <REQUESTS\n");
 		return (EX_USAGE);
 	}
 	sock = connect_to(argv[2]);
 	send_all(sock);
 	for (n = atoi(argv[1]); n > 0; n--)
-		take_answer(sock);
+		take_answer(sock, argc == 6 ? argv + 3 : NULL);
 	return (0);
 }

@@ -123,11 +123,161 @@ TEST_IN("/warm/open/a-link-may-lead-into-the-next-root", up_below_roots(), down(
 	finish("f", -EXDEV);
 	g_assert_cmpint(calls, ==, 0);
 	g_assert_cmpuint(opening("share/f")->client, ==, 3);
-	g_assert_cmpuint(opening("share/f")->deadline_ms, ==, 500);
 	finish("share/f", FD);
 	ends_with(FD);
 	begin("/usr/share/f");
 	finish("f", -EXDEV);
 	finish("share/f", -EXDEV);
 	ends_with(-EXDEV);
+	begin("/usr/share/f");
+	finish("f", -EXDEV);
+	sim_advance_ms(io, 500);
+	ends_with(-ETIMEDOUT);
+}
+
+/* ---------------------------------------------------------------- bytes of another machine */
+
+static int real_fd;
+
+static void
+reading_up(void)
+{
+	conf.how = WARM_READ;
+	conf.before = 3 * (uint64_t)IO_WINDOW;
+	real_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	up();
+}
+
+static void
+reading_down(void)
+{
+	down();
+	close(real_fd);
+}
+
+static struct warm_open *
+begin_range(const char *path, uint64_t from, uint64_t to)
+{
+	result = calls = 0;
+	return (warm_open(wm, path,
+	    &(struct warm_opening){ .since_ns = io_now(io),
+		.client = 3,
+		.want = { 1, { { from, to } } },
+		.done = on_open,
+		.arg = &result }));
+}
+
+/* As a thread would, which has read the first window. */
+static void
+opened(uint64_t size)
+{
+	struct io_op *op = opening("f");
+
+	g_assert_true(op->open.resolve & IO_GIVEN);
+	op->open.first->n = op->open.first->warm ? MIN(size, IO_WINDOW) : 0;
+	g_assert_cmpuint(op->open.first->shut, ==, 0);
+	sim_open(io, op, real_fd, size, 1, S_IFREG | 0644);
+	sim_run(io);
+}
+
+static struct io_op *
+window(void)
+{
+	struct io_op *op;
+
+	for (guint i = 0; (op = sim_nth(io, i)) != NULL; i++)
+		if (sim_kind(op) == SIM_WARM)
+			return (op);
+	return (NULL);
+}
+
+/* Ends the windows on their way and those that follow; their bytes. */
+static uint64_t
+read_windows(void)
+{
+	struct io_op *op;
+	uint64_t n = 0;
+
+	while ((op = window()) != NULL) {
+		g_assert_cmpint(calls, ==, 0);
+		g_assert_cmpuint(op->client, ==, 3);
+		g_assert_cmpint(op->file.file->fd, !=, real_fd);
+		n += op->file.len;
+		sim_finish(io, op, op->file.len);
+		sim_run(io);
+	}
+	return (n);
+}
+
+TEST_IN("/warm/open/reads-what-is-wanted-first", reading_up(), reading_down())
+{
+	begin_range("/f", 0, UINT64_MAX);
+	opened(1000);
+	ends_with(real_fd);
+	begin_range("/f", 0, UINT64_MAX);
+	opened(9 * IO_WINDOW);
+	g_assert_cmpint(calls, ==, 0);
+	g_assert_cmpuint(read_windows(), ==, 2 * IO_WINDOW);
+	ends_with(real_fd);
+	begin_range("/f", 4096, 8192);
+	opened(9 * IO_WINDOW);
+	g_assert_cmpuint(read_windows(), ==, 4096);
+	ends_with(real_fd);
+	begin("/f"); /* no bytes, as for HEAD */
+	opened(9 * IO_WINDOW);
+	ends_with(real_fd);
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 0);
+}
+
+/* It is given to nobody, and closed once. */
+static void
+lost(void)
+{
+	sim_run(io);
+	g_assert_null(window());
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
+}
+
+TEST_IN("/warm/open/reads-for-nobody", reading_up(), reading_down())
+{
+	struct warm_open *o = begin_range("/f", 0, UINT64_MAX);
+
+	opened(9 * IO_WINDOW);
+	warm_open_cancel(&o);
+	g_assert_cmpuint(stages.waiting, ==, 0);
+	g_assert_cmpint(calls, ==, 0);
+	lost();
+}
+
+TEST_IN("/warm/open/reads-are-late", reading_up(), reading_down())
+{
+	begin_range("/f", 0, UINT64_MAX);
+	opened(9 * IO_WINDOW);
+	sim_advance_ms(io, 1000);
+	ends_with(-ETIMEDOUT);
+	lost();
+}
+
+TEST_IN("/warm/open/reads-fail", reading_up(), reading_down())
+{
+	begin_range("/f", 0, UINT64_MAX);
+	opened(9 * IO_WINDOW);
+	sim_finish(io, window(), -EIO); /* for the client, too */
+	sim_run(io);
+	read_windows();
+	ends_with(real_fd);
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 0);
+	begin_range("/f", 0, UINT64_MAX);
+	opened(9 * IO_WINDOW);
+	sim_finish(io, window(), -EAGAIN); /* the disk hangs */
+	sim_run(io);
+	read_windows();
+	ends_with(-EAGAIN);
+	lost();
+}
+
+TEST_IN("/warm/open/reads-at-the-end", reading_up(), reading_down())
+{
+	begin_range("/f", 0, UINT64_MAX);
+	opened(9 * IO_WINDOW); /* down() finds its windows on their way */
 }
