@@ -40,7 +40,7 @@ static bool
 covers(const struct accel_question *q, const struct accel_conf *conf, const struct accel_name *name,
     uint64_t key)
 {
-	return (q->key == key && q->refuse == (conf->late != 0) &&
+	return (q->key == key && q->refuse == (conf->late != 0) && q->peer == conf->peer &&
 		q->name.range.from == name->range.from && q->name.range.to == name->range.to &&
 		q->name.list == name->list && q->name.open == name->open);
 }
@@ -91,6 +91,7 @@ question_new(const struct accel_conf *conf, const struct accel_name *name,
 		return (NULL);
 	q->key = key;
 	q->warm = conf->warm;
+	q->peer = conf->peer;
 	q->pool = conf->pool;
 	q->refuse = conf->late != 0;
 	q->fd = -1;

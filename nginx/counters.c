@@ -56,15 +56,12 @@ lives(ngx_pid_t pid)
 	return (pid != 0 && (kill(pid, 0) == 0 || errno != ESRCH));
 }
 
-/* The cache manager runs this, too, and serves no requests. */
 void
 accel_counters_init(const struct accel_main_conf *mcf)
 {
 	struct accel_row *row = mcf->table->rows, *end = row + ROWS;
 	ngx_atomic_uint_t was;
 
-	if (ngx_process == NGX_PROCESS_HELPER)
-		return;
 	for (; row < end; row++) {
 		was = row->pid;
 		if (!lives((ngx_pid_t)was) &&

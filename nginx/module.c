@@ -254,7 +254,7 @@ init_process(ngx_cycle_t *cycle)
 	const struct accel_main_conf *mcf =
 	    ngx_http_cycle_get_module_main_conf(cycle, ngx_http_stat_accel_module);
 
-	if (mcf == NULL)
+	if (mcf == NULL || ngx_process == NGX_PROCESS_HELPER) /* of a cache */
 		return (NGX_OK);
 	accel_counters_init(mcf);
 	accel_ask_init();
@@ -269,7 +269,7 @@ exit_process(ngx_cycle_t *cycle)
 	const struct accel_main_conf *mcf =
 	    ngx_http_cycle_get_module_main_conf(cycle, ngx_http_stat_accel_module);
 
-	if (mcf == NULL)
+	if (mcf == NULL || ngx_process == NGX_PROCESS_HELPER)
 		return;
 	each_peer(mcf, accel_peer_end);
 	accel_counters_end();

@@ -3,9 +3,11 @@
 #include "nginx/stat_accel.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,14 +26,26 @@ kind_of_error(int err)
 	}
 }
 
-/* FUSE and others do not know RWF_NOWAIT: the bytes are there if they have just been read. */
+/* A file of tmpfs is in memory, or in swap. */
+static bool
+is_on_tmpfs(int fd)
+{
+	struct statfs fs;
+
+	return (fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC));
+}
+
+/* FUSE, tmpfs and others do not know RWF_NOWAIT: the bytes are there if they have just been
+ * read. */
 static bool
 page_is_hot(int fd, off_t at, bool read)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
 
-	return (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0 || (read && errno == EOPNOTSUPP));
+	if (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0)
+		return (true);
+	return (errno == EOPNOTSUPP && (read || is_on_tmpfs(fd)));
 }
 
 static off_t

@@ -230,6 +230,7 @@ struct accel_question {
 	struct accel_name name;
 	ngx_str_t client; /* its address */
 	size_t warm;
+	const struct accel_peer *peer; /* of its location */
 	ngx_thread_pool_t *pool;
 	bool refuse; /* when it is late the client gets an error, and nginx opens nothing */
 	ngx_msec_t since;

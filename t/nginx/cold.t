@@ -146,6 +146,22 @@ CONF
 	cmp_ok $asks->stop->{opens}, '<=', 5, 'nginx has opened none itself';
 };
 
+# It does not know RWF_NOWAIT, and its files are in memory.
+subtest 'files on tmpfs' => sub {
+	plan skip_all => 'valgrind does not know openat2(2)' if $ENV{NGINX_UNDER};
+	plan skip_all => '/dev/shm is not on tmpfs' if (qx{stat -f -c %T /dev/shm} // '') ne "tmpfs\n" || !-w '/dev/shm';
+	my $shm = File::Temp->newdir('nginx-XXXXXX', DIR => '/dev/shm');
+	chmod 0755, "$shm";
+	put("$shm/file", 'y' x 20_000);
+	my $ng = Test::NginxModule->start("server { listen 8080; root $shm; stat_accel on; stat_accel_remember 0; }", root => $tree);
+	for my $range ([], [Range => 'bytes=5000-9000']) {
+		like $ng->get('/file', @$range)->{status}, qr/^20[06]$/, 'a file';
+		ok eventually(sub { $ng->last->{code} =~ /^20[06]$/ }), '... is logged';
+		is $ng->last->{status}, 'hot', '... as hot';
+	}
+	$ng->stop;
+};
+
 unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
 $ng->stop;
 $slow->stop;
