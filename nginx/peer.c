@@ -248,6 +248,7 @@ idle_link(struct accel_peer *p)
 	ngx_queue_remove(&l->at);
 	ngx_queue_insert_tail(&p->busy, &l->at);
 	l->c->idle = 0;
+	ngx_reusable_connection(l->c, 0);
 	return (l);
 }
 
@@ -292,10 +293,12 @@ next_waiting(struct accel_peer *p)
 
 /* ---------------------------------------------------------------- an answer */
 
+/* nginx closes it when it has no connection left for a client. */
 static void
 rest(struct link *l)
 {
 	l->c->idle = 1;
+	ngx_reusable_connection(l->c, 1);
 	ngx_queue_remove(&l->at);
 	ngx_queue_insert_head(&l->peer->idle, &l->at);
 }
@@ -429,7 +432,7 @@ read_event(ngx_event_t *ev)
 	u_char in[IN_SIZE];
 	ssize_t n;
 
-	if (c->close) { /* the worker ends */
+	if (c->close) { /* the worker ends, or needs it for a client */
 		link_free(l);
 		return;
 	}

@@ -171,5 +171,26 @@ subtest 'an address without a port' => sub {
 	like $@, qr/stat_accel: expected "on", "off", "unix:\/PATH" or "ADDRESS:PORT", got "127\.0\.0\.1"/, '... and says what is wrong';
 };
 
+subtest 'kept connections are not taken from clients' => sub {
+	my $app = Test::Fcgi->start({ socket => "$tree/kept.sock" }, "--root=$disk");
+	chmod 0666, $app->socket;
+	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree, connections => 150);
+	my $kept = sub { scalar grep { (readlink $_ // '') =~ /^socket:/ } glob "/proc/${\$ng->worker}/fd/*" };
+	my $before = $kept->();
+	$slow->forget;
+	$slow->hang;
+	my @c = map { my $c = $ng->connect; syswrite $c, request_head('GET', "/disk/$_"); $c } 1 .. 55;
+	ok eventually(sub { $kept->() >= $before + 110 }), 'each of 55 clients has a connection to the accelerator';
+	$slow->go;
+	is scalar(grep { length Test::Http::parse(do { local $/; <$_> } // '')->{body} == 300_000 } @c), 55, '... and is answered';
+	@c = map { my $c = $ng->connect; syswrite $c, "GET /file HTTP/1.1\r\nHost: x\r\n"; $c } 1 .. 120;
+	ok eventually(sub { $kept->() >= $before + 120 }), 'then come 120 clients at once';
+	local $SIG{PIPE} = 'IGNORE';
+	syswrite $_, "Connection: close\r\n\r\n" for @c;
+	is scalar(grep { (Test::Http::parse(do { local $/; <$_> } // '')->{body} // '') eq 'hot' } @c), 120, '... and are answered';
+	is $ng->get(next_cold())->{status}, 200, 'the accelerator is asked again';
+	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
+};
+
 $slow->stop;
 done_testing;

@@ -46,7 +46,7 @@ worker_processes @{[ $self->{workers} // 1 ]};
 pid $dir/pid;
 error_log $dir/error.log info;
 @{[ $self->{main} // '' ]}
-events { worker_connections 1024; }
+events { worker_connections @{[ $self->{connections} // 1024 ]}; }
 http {
 	log_format t '\$request|\$status|\$body_bytes_sent|$log';
 	access_log $dir/access.log t;
