@@ -157,6 +157,22 @@ subtest 'a reload, a killed worker' => sub {
 	is_deeply counters($ng), $before, '... their counters kept';
 };
 
+subtest 'a worker that ends before its answers' => sub {
+	my $app = Test::Fcgi->start({ socket => "$tree/ends.sock" }, "--root=$disk");
+	chmod 0666, $app->socket;
+	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree, main => 'worker_shutdown_timeout 100ms;');
+	my $worker = $ng->worker;
+	$slow->forget;
+	$slow->hang;
+	adds($ng, 'a reload that waits for no request', { 'requests.left' => 4, 'questions.accelerator' => 3, 'questions.joined' => 1, 'questions.called-back' => 3 }, sub {
+		my @c = map { begin($ng, "/disk/$_") } 1, 2, 3, 3;
+		ok eventually(sub { counters($ng)->{'questions.joined'} == 1 }), 'three questions are out';
+		kill 'HUP', $ng->{pid};
+		ok eventually(sub { !-e "/proc/$worker" }), 'the worker ends';
+	});
+	$slow->go;
+};
+
 subtest 'the page' => sub {
 	my $ng = Test::NginxModule->start(http('on'), root => $tree);
 	my %type = (text => 'text/plain; charset=utf-8', json => 'application/json', metrics => 'text/plain; version=0.0.4; charset=utf-8');
