@@ -147,6 +147,7 @@ sub by_thread ($name, $says, $play) {
 		$play->($link);
 		is reply($c)->{body}, 'found by name', 'a thread opens the file';
 		is scalar(() = $ng->log =~ /\[error\] .*stat_accel: "unix/g), $says, 'the log says if the accelerator is wrong';
+		like $ng->get('/counters')->{body}, qr/^nginx\.accelerators\.down: $says$/m, '... and it counts as down';
 		well($ng);
 	};
 }

@@ -67,6 +67,7 @@ subtest 'connections and turns' => sub {
 	my @c = map { begin($ng, "/a/a$_") } 1 .. 276;
 	ok comes(sub { out($ng) == 276 && @asked >= 256 }), 'one client asks for 276 names of one mount';
 	is scalar keys %link, 256, '... on 256 connections';
+	like $ng->get('/counters')->{body}, qr/^nginx\.questions\.accelerator: 276$/m, '... and all are counted';
 	is_deeply [sort map { $_->{name} } @asked], [sort map { "a$_" } 1 .. 256], '... for the first ones';
 	my $b = begin($ng, '/b/1');
 	ok comes(sub { @asked && $asked[-1]{name} eq '1' }), 'another mount has connections of its own';

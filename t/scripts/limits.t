@@ -12,8 +12,10 @@ sub slurp { my ($file) = @_; return Test::Util::slurp("$root/$file") }
 sub names { my ($file, $re) = @_; return map { $_ => 1 } slurp($file) =~ /$re/mg }
 
 my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|ALIAS|BLOCK)/m);
+%directive = (%directive, names('nginx/module.c', qr/ngx_string\("(stat_accel\w*)"\)/));
 my %counter = map { names($_, qr/^C\((?:[\w.]+, )?\w+, "([^"]+)"/m) } 'server/status/counters.def', 'fcgi-stat-accel/counters.def';
-my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,files,proxy-core,server,fcgi-stat-accel,walk,accel-warm,accel-pool}/{,*/,*/*/}*.[ch]";
+%counter = (%counter, map { ("nginx.$_" => 1) } slurp('nginx/counters.def') =~ /^C\(\w+, "([^"]+)"/mg);
+my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,files,proxy-core,server,fcgi-stat-accel,walk,accel-warm,accel-pool,nginx}/{,*/,*/*/}*.[ch]";
 my %seen;
 
 subtest 'each row of the tables names what exists' => sub {
