@@ -1,5 +1,5 @@
-/* nginx/given.c -- descriptors that a thread has opened are given to nginx, which opens nothing
- * itself.
+/* nginx/given.c -- descriptors that the accelerator or a thread has opened are given to nginx,
+ * which opens nothing itself.
  *
  * They go into an open-file cache that this request alone sees: a copy of its location's settings
  * names it.  So all of nginx's modules find them, with every header, and no other request does. */

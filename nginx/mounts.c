@@ -1,5 +1,5 @@
-/* nginx/mounts.c -- which mount a path is on, and whether each open() asks another program or
- * machine there, whatever is in memory.
+/* nginx/mounts.c -- which mount a path is on, whether each open() asks another program or machine
+ * there, whatever is in memory, and whether all of it is in memory.
  *
  * The kernel's table of mounts is read again when it has changed; neither waits for a mount.  A
  * symbolic link that leads into such a mount from elsewhere is not seen. */
@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define TABLE_MAX (1u << 20)
@@ -14,7 +15,8 @@
 struct mount {
 	ngx_str_t point;
 	uint32_t id; /* of the point, which stays when the table is read again */
-	bool asks;
+	dev_t dev;
+	bool asks, memory;
 };
 
 /* Those of fcgi-stat-accel/open_asks.c (t/nginx/mounts.t), and two where open() of a name in memory
@@ -39,6 +41,13 @@ type_asks(const char *type)
 	return (false);
 }
 
+/* Or in swap.  It does not know RWF_NOWAIT, and statfs(2) may ask the others. */
+static bool
+type_is_memory(const char *type)
+{
+	return (strcmp(type, "tmpfs") == 0 || strcmp(type, "ramfs") == 0);
+}
+
 /* "\040" is a space. */
 static size_t
 decode(char *s)
@@ -58,13 +67,16 @@ decode(char *s)
 }
 
 /* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw
- *                  point                       type */
+ *       dev        point                       type */
 static void
 take_line(char *line)
 {
 	char *save = NULL, *word = strtok_r(line, " ", &save), *point = NULL, *type;
+	unsigned major = 0, minor = 0;
 
 	for (unsigned i = 0; word != NULL && strcmp(word, "-") != 0; i++) {
+		if (i == 2)
+			sscanf(word, "%u:%u", &major, &minor);
 		if (i == 4)
 			point = word;
 		word = strtok_r(NULL, " ", &save);
@@ -72,7 +84,12 @@ take_line(char *line)
 	type = strtok_r(NULL, " ", &save);
 	if (point == NULL || type == NULL)
 		return;
-	mounts[n_mounts] = (struct mount){ { decode(point), (u_char *)point }, 0, type_asks(type) };
+	mounts[n_mounts] = (struct mount){
+		.point = { decode(point), (u_char *)point },
+		.dev = makedev(major, minor),
+		.asks = type_asks(type),
+		.memory = type_is_memory(type),
+	};
 	mounts[n_mounts].id = ngx_crc32_short((u_char *)point, mounts[n_mounts].point.len);
 	n_mounts++;
 }
@@ -153,6 +170,15 @@ accel_mount_asks(const ngx_str_t *path)
 	const struct mount *m = mount_of(path);
 
 	return (m != NULL && m->asks);
+}
+
+bool
+accel_mount_is_memory(dev_t dev)
+{
+	for (ngx_uint_t i = 0; i < n_mounts; i++)
+		if (mounts[i].dev == dev)
+			return (mounts[i].memory);
+	return (false);
 }
 
 uint32_t

@@ -175,7 +175,6 @@ static enum accel_kind
 wait_for(struct accel_ctx *ctx, struct accel_conf *conf, uint64_t key)
 {
 	ngx_http_request_t *r = ctx->r;
-
 	ngx_int_t rc = accel_ask(ctx, conf, &ctx->name, key);
 
 	if (rc == NGX_BUSY) {

@@ -3,11 +3,9 @@
 #include "nginx/stat_accel.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,26 +24,14 @@ kind_of_error(int err)
 	}
 }
 
-/* A file of tmpfs is in memory, or in swap. */
-static bool
-is_on_tmpfs(int fd)
-{
-	struct statfs fs;
-
-	return (fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC));
-}
-
-/* FUSE, tmpfs and others do not know RWF_NOWAIT: the bytes are there if they have just been
- * read. */
+/* FUSE and others do not know RWF_NOWAIT: the bytes are there if they have just been read. */
 static bool
 page_is_hot(int fd, off_t at, bool read)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
 
-	if (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0)
-		return (true);
-	return (errno == EOPNOTSUPP && (read || is_on_tmpfs(fd)));
+	return (preadv2(fd, &iov, 1, at, RWF_NOWAIT) >= 0 || (read && errno == EOPNOTSUPP));
 }
 
 static off_t
@@ -81,9 +67,10 @@ kind_of(int fd, const struct accel_name *name, bool read)
 		return (ACCEL_COLD);
 	if (S_ISDIR(st.st_mode))
 		return (name->list ? ACCEL_COLD : ACCEL_DIR);
-	if (S_ISREG(st.st_mode) && !range_is_hot(fd, name->range, st.st_size, read))
-		return (ACCEL_COLD);
-	return (ACCEL_FILE);
+	if (!S_ISREG(st.st_mode) || range_is_hot(fd, name->range, st.st_size, read) ||
+	    (errno == EOPNOTSUPP && accel_mount_is_memory(st.st_dev)))
+		return (ACCEL_FILE);
+	return (ACCEL_COLD);
 }
 
 static const ngx_cached_open_file_t *

@@ -249,6 +249,7 @@ void accel_question_end(struct accel_question *q, enum accel_kind kind);
 void accel_mounts_init(void);
 bool accel_mount_asks(const ngx_str_t *path); /* each open() asks another program or machine */
 uint32_t accel_mount_id(const ngx_str_t *path);
+bool accel_mount_is_memory(dev_t dev);
 
 /* given.c */
 void accel_give(struct accel_ctx *ctx, const struct accel_question *q);
