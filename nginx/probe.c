@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -61,14 +62,16 @@ range_is_hot(int fd, struct accel_range range, off_t size, bool read)
 static enum accel_kind
 kind_of(int fd, const struct accel_name *name, bool read)
 {
-	struct stat st;
+	struct statx st;
 
-	if (fstat(fd, &st) != 0)
+	/* fstat(2) may ask another program or machine */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &st) != 0)
 		return (ACCEL_COLD);
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st.stx_mode))
 		return (name->list ? ACCEL_COLD : ACCEL_DIR);
-	if (!S_ISREG(st.st_mode) || range_is_hot(fd, name->range, st.st_size, read) ||
-	    (errno == EOPNOTSUPP && accel_mount_is_memory(st.st_dev)))
+	if (!S_ISREG(st.stx_mode) || range_is_hot(fd, name->range, (off_t)st.stx_size, read) ||
+	    (errno == EOPNOTSUPP &&
+		accel_mount_is_memory(makedev(st.stx_dev_major, st.stx_dev_minor))))
 		return (ACCEL_FILE);
 	return (ACCEL_COLD);
 }
