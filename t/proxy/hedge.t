@@ -185,8 +185,6 @@ subtest 'a client that leaves ends both tries' => sub {
 # The worker finds all of it in one round.
 subtest 'what happens at the same time' => sub {
 	my $srv = start('max-keep-alive-requests' => 100);
-	do_now('answers', 'answers');
-	is $srv->fetch('/app/x')->{status}, 200, 'it works';
 	my $thread = Test::Thread->find($srv->pid, 'worker-0') or plan skip_all => "its thread cannot be stopped: $!";
 	my $at_once = sub {
 		my ($name, @how) = @_;
@@ -199,12 +197,14 @@ subtest 'what happens at the same time' => sub {
 		ok eventually(sub { !grep { !$_->noted('answered') } grep { $how[$_ == $two] !~ /hangs up/ } @app }), '... they answer, or hang up';
 		return $c;
 	};
+	# A POST has no second try, which a busy machine would note during the next case.
 	my $works = sub {
 		my ($c) = @_;
 		do_now('answers', 'answers');
-		$c->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
+		$c->send("POST /app/x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
 		is $c->reply->{body}, 'ok', '... and the next request has its own answer';
 	};
+	$works->($srv->connect);
 	for my $case (['two answers', 'answers', 'answers'], ['the first hangs up', 'hangs up', 'answers'],
 		['the second hangs up', 'answers', 'hangs up'], ['the second fails', 'answers', 'fails']) {
 		my $c = $at_once->(@$case);
