@@ -114,12 +114,19 @@ row_push(struct warm_read *rd)
 	rd->place = READ_WAITS;
 }
 
+/* Its bytes have just been read by a look-up, which had its turn: most are in memory. */
+static bool
+is_second(const struct warm_read *rd)
+{
+	return (rd->owner != NULL && rd->owner->gives);
+}
+
 void
 order_add(struct warm_read *rd)
 {
 	struct warm_device *d = rd->device;
 
-	if (rd->soon - rd->at > BRIEF) {
+	if (rd->soon - rd->at > BRIEF && !is_second(rd)) {
 		row_push(rd);
 	} else {
 		rd->place = READ_BRIEF;
