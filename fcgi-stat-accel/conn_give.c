@@ -53,7 +53,7 @@ is_ready(const struct warm_found *f)
 	    f->err == 0 || f->err == -EISDIR || (f->index != NULL && lookup_is_permanent(f->err)));
 }
 
-/* -EIO may be that of a read, after an open(2). */
+/* With -EIO a read may have failed, after an open(2) that did not. */
 static bool
 has_failed_to_open(const struct warm_found *f)
 {

@@ -124,18 +124,11 @@ kind_of(const ngx_cached_open_file_t *f)
 enum accel_kind
 accel_given(struct accel_ctx *ctx)
 {
-	ngx_queue_t *all, *i;
-	const ngx_cached_open_file_t *f;
+	const ngx_cached_open_file_t *f = NULL;
 
-	if (ctx->given == NULL)
-		return (ACCEL_COLD);
-	all = &ctx->given->expire_queue;
-	for (i = ngx_queue_head(all); i != ngx_queue_sentinel(all); i = ngx_queue_next(i)) {
-		f = ngx_queue_data(i, ngx_cached_open_file_t, queue);
-		if (ngx_strcmp(f->name, ctx->name.path.data) == 0)
-			return (see_cache(ctx) == NGX_OK ? kind_of(f) : ACCEL_COLD);
-	}
-	return (ACCEL_COLD);
+	if (ctx->given != NULL)
+		f = accel_opened(ctx->given, &ctx->name.path);
+	return (f != NULL && see_cache(ctx) == NGX_OK ? kind_of(f) : ACCEL_COLD);
 }
 
 void

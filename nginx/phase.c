@@ -342,7 +342,7 @@ file_handler(ngx_http_request_t *r)
 /* Ours stands in the place of a content handler that opens files.  It is the location's, because
  * the subrequests of slices and of proxy_cache_background_update begin with it: they pass no phase
  * before. The modules of the handlers have merged this location before, as ours is loaded last.
- * An "if" has no handler of its own: a request keeps that of the location around it. */
+ * In an "if" a request keeps the handler of the location around it. */
 void
 accel_stand_in(ngx_conf_t *cf, const struct accel_conf *prev, struct accel_conf *conf)
 {

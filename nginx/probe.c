@@ -76,8 +76,8 @@ kind_of(int fd, const struct accel_name *name, bool read)
 	return (ACCEL_COLD);
 }
 
-static const ngx_cached_open_file_t *
-cached(const ngx_open_file_cache_t *cache, const ngx_str_t *path)
+const ngx_cached_open_file_t *
+accel_opened(const ngx_open_file_cache_t *cache, const ngx_str_t *path)
 {
 	uint32_t key = ngx_crc32_long(path->data, path->len);
 	const ngx_rbtree_node_t *node = cache->rbtree.root;
@@ -106,7 +106,7 @@ accel_probe_opened(ngx_http_request_t *r, const struct accel_name *name)
 
 	if (clcf->open_file_cache == NULL)
 		return (ACCEL_COLD);
-	f = cached(clcf->open_file_cache, &name->path);
+	f = accel_opened(clcf->open_file_cache, &name->path);
 	if (f == NULL || f->event != NULL || ngx_time() - f->created >= clcf->open_file_cache_valid)
 		return (ACCEL_COLD);
 	if (f->err != 0)

@@ -203,6 +203,8 @@ enum accel_kind accel_memory_get(uint64_t key);
 void accel_memory_put(uint64_t key, enum accel_kind kind, ngx_msec_t ms);
 
 /* probe.c: never waits. */
+const ngx_cached_open_file_t *accel_opened(const ngx_open_file_cache_t *cache,
+    const ngx_str_t *path); /* NULL: not in this cache */
 enum accel_kind accel_probe_opened(ngx_http_request_t *r,
     const struct accel_name *name); /* ACCEL_COLD, too: nginx has not opened it */
 enum accel_kind accel_probe(const struct accel_name *name, bool read); /* read: just now */

@@ -151,13 +151,10 @@ begin_again(ngx_http_request_t *r)
 	return (begin(r));
 }
 
-#endif
-
 ngx_int_t
 accel_upstream_handler(ngx_http_request_t *r)
 {
 	const struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
-#if (NGX_HTTP_CACHE)
 	struct accel_ctx *ctx = accel_ctx(r);
 	ngx_int_t rc;
 
@@ -179,8 +176,16 @@ accel_upstream_handler(ngx_http_request_t *r)
 	}
 	r->content_handler = begin_again;
 	return (begin(r));
+}
+
 #else
 
+ngx_int_t
+accel_upstream_handler(ngx_http_request_t *r)
+{
+	const struct accel_conf *conf = ngx_http_get_module_loc_conf(r, ngx_http_stat_accel_module);
+
 	return (conf->handler(r));
-#endif
 }
+
+#endif

@@ -39,7 +39,6 @@ sub nginx () {
 	return Test::NginxModule->start("large_client_header_buffers 4 128k; server { listen 8080; root $disk; stat_accel unix:$tree/socket; stat_accel_open off; stat_accel_remember 0; stat_accel_deadline 20s; location /threads/ { alias $disk/; aio threads; } location /late/ { alias $disk/; stat_accel_deadline 200ms; } location = /counters { stat_accel_status; } location /anyway/ { alias $disk/; stat_accel_late off; } location /again/ { alias $disk/; error_page 503 = \@again; } location \@again { rewrite ^/again/(.*) /\$1 break; } }",
 		root => $tree);
 }
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub leave ($c) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }
 sub status ($c, $seconds = 8) {
 	my ($raw, $until) = ('', time + $seconds);
@@ -63,7 +62,7 @@ sub quiet ($ng) { unlike $ng->log, qr/\[(?:alert|emerg|error)\]/, 'no error is l
 
 subtest 'one that reads no more' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
 	shutdown $link, 0;
 	is status($c), 200, 'the file is served without it';
@@ -75,7 +74,7 @@ subtest 'an answer in pieces of any size' => sub {
 	my $link;
 	for my $size (1, 7, 8, 9, 30, 1000) {
 		$slow->forget;
-		my $c = begin($ng, '/a');
+		my $c = $ng->begin('/a');
 		$link ? bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s) : ($link = asked('a'));
 		warm('a');
 		for (unpack "(a$size)*", join '', answer()) { syswrite $link, $_; select undef, undef, undef, 0.005 }
@@ -87,7 +86,7 @@ subtest 'an answer in pieces of any size' => sub {
 
 subtest 'two answers' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
 	warm('a');
 	syswrite $link, join '', answer(), answer();
@@ -97,14 +96,14 @@ subtest 'two answers' => sub {
 
 subtest 'an answer and the values that were asked for, at once' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
 	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, 'after a second nginx asks whether it is alive';
 	warm('a');
 	syswrite $link, join '', answer(), record(FCGI_RESULT, 0);
 	is status($c), 200, 'the file is served';
 	$slow->forget;
-	$c = begin($ng, '/b');
+	$c = $ng->begin('/b');
 	like bytes($link, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/\Q$disk\E\/b/, 'the connection is kept';
 	warm('b');
 	syswrite $link, join '', answer();
@@ -131,7 +130,7 @@ subtest 'nginx sends in threads' => sub {
 
 subtest 'who asks again while an answer is handed out' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/again/a');
+	my $c = $ng->begin('/again/a');
 	my $link = asked('a');
 	syswrite $link, join '', answer('503 Service Unavailable');
 	asked_on($link, 'a');
@@ -143,10 +142,10 @@ subtest 'who asks again while an answer is handed out' => sub {
 
 subtest 'what is late' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = accepted();
 	like bytes($link, qr/\x05\0\x01\0{4}\z/), qr/\x09\x03WARM_LATE503/, 'the accelerator refuses it';
-	my $anyway = begin($ng, '/anyway/a');
+	my $anyway = $ng->begin('/anyway/a');
 	my $second = accepted();
 	unlike bytes($second, qr/\x05\0\x01\0{4}\z/), qr/WARM_LATE/, '... but not if nginx opens it';
 	warm('a');
@@ -156,12 +155,12 @@ subtest 'what is late' => sub {
 
 subtest 'one that is replaced' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
 	warm('a');
 	syswrite $link, join '', answer();
 	is status($c), 200, 'a is answered';
-	$c = begin($ng, '/b');
+	$c = $ng->begin('/b');
 	asked_on($link, 'b');
 	like bytes($link, qr/FCGI_MPXS_CONNS/), qr/FCGI_MPXS/, 'after a second nginx asks whether it is alive';
 	close $link;
@@ -178,29 +177,29 @@ my $abort = qr/\A\x01\x02\0\x01\0{4}\z/;
 
 subtest 'one for which nobody waits any more' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
-	my $joined = begin($ng, '/a');
+	my $joined = $ng->begin('/a');
 	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.joined: 1$/m }), 'two wait for it';
 	leave($c);
-	is status(begin($ng, '/late/a')), 503, '... and a third, until its deadline';
+	is status($ng->begin('/late/a')), 503, '... and a third, until its deadline';
 	ok !IO::Select->new($link)->can_read(0), 'nothing is said while one waits';
 	leave($joined);
 	like bytes($link, $abort), $abort, 'the last has left: it is called back';
-	$c = begin($ng, '/a');
+	$c = $ng->begin('/a');
 	my $second = asked('a');                # nobody waits for what was called back
 	syswrite $link, record(FCGI_END, 1, "\0" x 8);
 	warm('a');
 	syswrite $second, join '', answer();
 	is status($c), 200, 'who asks again is answered';
-	my %c = map { $_ => begin($ng, "/$_") } qw(b c);
+	my %c = map { $_ => $ng->begin("/$_") } qw(b c);
 	for ($link, $second) { like bytes($_, qr/WARM_PATH.*\x05\0\x01\0{4}\z/s), qr/WARM_PATH/, 'both connections are used again' }
 	warm($_) for qw(b c);
 	syswrite $_, join '', answer() for $link, $second;
 	is status($_), 200, '... and answer' for values %c;
 
 	$slow->forget;
-	$c = begin($ng, '/late/a');
+	$c = $ng->begin('/late/a');
 	my ($asked) = IO::Select->new($link, $second)->can_read(8);
 	asked_on($asked, 'a');
 	is status($c), 503, 'one that is late';
@@ -210,11 +209,11 @@ subtest 'one for which nobody waits any more' => sub {
 
 subtest 'one that waits for a connection, and for which nobody waits' => sub {
 	my $ng = nginx();
-	my %c = (a => begin($ng, '/a'));
+	my %c = (a => $ng->begin('/a'));
 	my $link = asked('a');
 	unlink "$tree/socket";
-	is status(begin($ng, '/late/b')), 503, 'it is late before it is asked';
-	$c{c} = begin($ng, '/c');
+	is status($ng->begin('/late/b')), 503, 'it is late before it is asked';
+	$c{c} = $ng->begin('/c');
 	warm('a');
 	syswrite $link, join '', answer();
 	is status($c{a}), 200, 'a is answered';
@@ -227,10 +226,10 @@ subtest 'one that waits for a connection, and for which nobody waits' => sub {
 
 subtest 'more questions than connections' => sub {
 	my $ng = nginx();
-	my %c = (a => begin($ng, '/a'));
+	my %c = (a => $ng->begin('/a'));
 	my $link = asked('a');
 	unlink "$tree/socket";                  # no more connections
-	$c{$_} = begin($ng, "/$_") for qw(b c);
+	$c{$_} = $ng->begin("/$_") for qw(b c);
 	warm('a');
 	syswrite $link, join '', answer();
 	is status($c{a}), 200, 'a is answered';
@@ -242,7 +241,7 @@ subtest 'more questions than connections' => sub {
 
 subtest 'a name that is too long for a question' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/a');
+	my $c = $ng->begin('/a');
 	my $link = asked('a');
 	my %seen;
 	# after a moment nothing is looked up without asking
@@ -257,7 +256,7 @@ subtest 'a name that is too long for a question' => sub {
 subtest 'a worker ends while it is asked' => sub {
 	my $ng = nginx();
 	my $link;
-	my $c = begin($ng, '/late/a');
+	my $c = $ng->begin('/late/a');
 	$link = asked('a');
 	is status($c), 503, 'who asked has left';
 	kill 'HUP', $ng->{pid};
@@ -269,7 +268,7 @@ subtest 'one that is not there' => sub {
 	$slow->forget;
 	my $port = free_port();
 	my $ng = Test::NginxModule->start("server { listen 8080; root $disk; stat_accel 127.0.0.1:$port; stat_accel_open off; }", root => $tree);
-	is status(begin($ng, '/a')), 200, 'the file is served';
+	is status($ng->begin('/a')), 200, 'the file is served';
 	my $there = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1:$port", ReuseAddr => 1) // die "listen: $!";
 	for (1 .. 2) {
 		ok IO::Select->new($there)->can_read(8), 'nginx looks whether it is back';

@@ -3,7 +3,7 @@ use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
-use Test::Http qw(request_head);
+use Test::Http ();
 use Test::NginxModule;
 use Test::Util qw(eventually put slurp);
 use Accel::Slowfs;
@@ -36,7 +36,6 @@ sub start ($cache) {
 	server { listen 8081; access_log off; root $tree/www; }
 CONF
 }
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub all ($c) {
 	my ($raw, $until) = ('', time + 20);
 	while (IO::Select->new($c)->can_read($until - time)) { sysread $c, $raw, 65536, length $raw or last }
@@ -45,7 +44,7 @@ sub all ($c) {
 sub counters ($ng) { return JSON::PP::decode_json($ng->get('/status')->{body})->{counters} }
 sub requests ($ng) { my $c = counters($ng); my $n = 0; $n += $c->{$_} for grep { /^nginx\.requests\./ } keys %$c; return $n }
 # Does it answer a hot file now?
-sub answers ($ng) { my $c = begin($ng, '/small'); return IO::Select->new($c)->can_read(3) ? Test::Http::parse(all($c))->{body} : 'nothing in 3 s' }
+sub answers ($ng) { my $c = $ng->begin('/small'); return IO::Select->new($c)->can_read(3) ? Test::Http::parse(all($c))->{body} : 'nothing in 3 s' }
 
 my $big = slurp("$tree/www/big");
 my $filled = start("$tree/disk/cache");
@@ -59,7 +58,7 @@ my $ng = start($slow->dir . '/cache');
 subtest 'the second slice waits' => sub {
 	$slow->forget;
 	$slow->hang("*$second");
-	my $c = begin($ng, '/sliced/big');
+	my $c = $ng->begin('/sliced/big');
 	ok $slow->wait_hanging(1), 'its file is asked for';
 	is answers($ng), 'small', '... while nginx answers another request';
 	$slow->go;
@@ -69,7 +68,7 @@ subtest 'the second slice waits' => sub {
 subtest 'the second slice is late' => sub {
 	$slow->forget;
 	$slow->hang("*$second");
-	my $raw = all(begin($ng, '/late/big'));
+	my $raw = all($ng->begin('/late/big'));
 	like $raw, qr/^HTTP\S+ 200 /, 'the answer begins';
 	is Test::Http::parse($raw)->{body}, substr($big, 0, 1024), '... and ends after the first slice';
 	is answers($ng), 'small', 'nginx goes on';
@@ -79,7 +78,7 @@ subtest 'the second slice is late' => sub {
 subtest 'a client that leaves meanwhile' => sub {
 	$slow->forget;
 	$slow->hang("*$second");
-	my $c = begin($ng, '/sliced/big');
+	my $c = $ng->begin('/sliced/big');
 	ok $slow->wait_hanging(1), 'it waits';
 	my $left = counters($ng)->{'nginx.requests.left'};
 	setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0;

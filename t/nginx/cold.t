@@ -35,7 +35,6 @@ CONF
 my $ng = Test::NginxModule->start($http, root => $tree);
 
 # Sends a request and does not wait for its reply.
-sub begin ($path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub reply ($c) { return Test::Http::parse(do { local $/; <$c> } // '') }
 sub hot_beside ($what) {
 	for my $path ('/file', '/app/x') {
@@ -51,7 +50,7 @@ for my $case (['/disk/1', 200, 300_000], ['/disk/none', 404], ['/disk/dir/', 200
 	my ($path, $status, $bytes) = @$case;
 	$slow->forget;
 	$slow->hang;
-	my $c = begin($path);
+	my $c = $ng->begin($path);
 	ok $slow->wait_hanging(1), "$path asks the disk";
 	hot_beside($path);
 	$slow->go;
@@ -66,7 +65,7 @@ for my $case (['/disk/1', 200, 300_000], ['/disk/none', 404], ['/disk/dir/', 200
 subtest 'equal misses share a question' => sub {
 	$slow->forget;
 	$slow->hang;
-	my @c = map { begin('/disk/3') } 1 .. 8;
+	my @c = map { $ng->begin('/disk/3') } 1 .. 8;
 	ok $slow->wait_hanging(1), 'the disk is asked';
 	hot_beside('joined');
 	is $slow->hanging, 1, '... once';
@@ -77,7 +76,7 @@ subtest 'equal misses share a question' => sub {
 subtest 'clients that leave' => sub {
 	$slow->forget;
 	$slow->hang;
-	my @c = map { begin("/disk/$_") } 4 .. 9;
+	my @c = map { $ng->begin("/disk/$_") } 4 .. 9;
 	ok $slow->wait_hanging(6), 'six wait';
 	for my $c (@c[0 .. 2]) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }         # a reset
 	ok eventually(sub { 3 == (() = $ng->log =~ /499|reset by peer/g) || 3 == scalar grep { /\|499\|/ } split /\n/, Test::Util::slurp("$ng->{dir}/access.log") }), 'a reset ends the request';
@@ -104,7 +103,7 @@ subtest 'a deadline' => sub {
 subtest 'reload and stop beside a waiting request' => sub {
 	$slow->forget;
 	$slow->hang;
-	my $c = begin('/disk/12');
+	my $c = $ng->begin('/disk/12');
 	ok $slow->wait_hanging(1), 'it waits';
 	kill 'HUP', $ng->{pid};
 	ok eventually(sub { 2 <= (() = $ng->log =~ /start worker process \d/g) }), 'new workers';

@@ -4,7 +4,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Fcgi::Codec qw(record parse_records params unpair T_PARAMS T_STDIN T_STDOUT T_END T_GET_VALUES_RESULT T_ABORT);
-use Test::Http qw(request_head);
+use Test::Http ();
 use Test::NginxModule;
 use Test::Util qw(eventually put);
 use Config;
@@ -41,7 +41,6 @@ sub nginx () {
 	chmod 0777, "$tree/socket";
 	return Test::NginxModule->start("server { listen 8080; root $tree/www; stat_accel unix:$tree/socket; stat_accel_open on; stat_accel_deadline 20s; location = /counters { stat_accel_status; } }", root => $tree);
 }
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub reply ($c) { return Test::Http::parse(do { local $/; readline $c } // '') }
 sub handle ($path, $mode = '<') { open my $h, $mode, $path or die "$path: $!"; return $h }
 # Records up to one of this type, as [type, id, content].
@@ -68,7 +67,7 @@ my $ok = answer('Status: 204 No Content');
 
 subtest 'a descriptor' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/file');
+	my $c = $ng->begin('/file');
 	my $link = accepted();
 	my $asked = asked($link);
 	is $asked->{WARM_OPEN}, 1, 'is asked for';
@@ -78,7 +77,7 @@ subtest 'a descriptor' => sub {
 	is $ng->last->{status}, 'warmed', 'the log says so';
 
 	for my $size (1, 7, 30) {
-		$c = begin($ng, '/file');
+		$c = $ng->begin('/file');
 		asked($link);
 		my ($first, @rest) = unpack "(a$size)*", $ok;
 		give($link, $first, handle("$tree/given/file"));
@@ -86,13 +85,13 @@ subtest 'a descriptor' => sub {
 		is reply($c)->{body}, 'by descriptor', "in pieces of $size";
 	}
 
-	$c = begin($ng, '/file');
+	$c = $ng->begin('/file');
 	asked($link);
 	syswrite $link, record(T_GET_VALUES_RESULT, 0, '');
 	give($link, $ok, handle("$tree/given/file"));
 	is reply($c)->{body}, 'by descriptor', 'after a record of another kind';
 
-	my @c = map { begin($ng, '/file') } 1 .. 3;
+	my @c = map { $ng->begin('/file') } 1 .. 3;
 	asked($link);
 	ok eventually(sub { $ng->get('/counters')->{body} =~ /questions\.joined: 2$/m }), 'three wait for one';
 	give($link, $ok, handle("$tree/given/file"));
@@ -102,7 +101,7 @@ subtest 'a descriptor' => sub {
 
 subtest 'a directory' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/dir');
+	my $c = $ng->begin('/dir');
 	my $link = accepted();
 	asked($link);
 	opendir my $d, "$tree/www/dir" or die $!;
@@ -117,7 +116,7 @@ for (['Warm-Errno: 2', 404], ['warm-errno: 13', 403], ["X: 1\r\nWarm-Errno: 20",
 	my ($line, $status) = @$_;
 	subtest $line => sub {
 		my $ng = nginx();
-		my $c = begin($ng, '/file');
+		my $c = $ng->begin('/file');
 		my $link = accepted();
 		asked($link);
 		syswrite $link, answer("Status: 204 No Content\r\n$line");
@@ -128,7 +127,7 @@ for (['Warm-Errno: 2', 404], ['warm-errno: 13', 403], ["X: 1\r\nWarm-Errno: 20",
 
 subtest 'late' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/file');
+	my $c = $ng->begin('/file');
 	my $link = accepted();
 	asked($link);
 	syswrite $link, answer('Status: 503 Service Unavailable');
@@ -141,7 +140,7 @@ subtest 'late' => sub {
 sub by_thread ($name, $says, $play) {
 	subtest $name => sub {
 		my $ng = nginx();
-		my $c = begin($ng, '/file');
+		my $c = $ng->begin('/file');
 		my $link = accepted();
 		asked($link);
 		$play->($link);
@@ -162,12 +161,12 @@ by_thread('closed after it', 1, sub ($link) { give($link, substr($ok, 0, 9), han
 
 subtest 'closed after it, a kept connection' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/file');
+	my $c = $ng->begin('/file');
 	my $link = accepted();
 	asked($link);
 	give($link, $ok, handle("$tree/given/file"));
 	is reply($c)->{body}, 'by descriptor', 'the first answer';
-	$c = begin($ng, '/file');
+	$c = $ng->begin('/file');
 	asked($link);
 	give($link, substr($ok, 0, 1), handle("$tree/given/file"));
 	close $link;
@@ -178,7 +177,7 @@ subtest 'closed after it, a kept connection' => sub {
 
 subtest 'one that was not asked for' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/file');
+	my $c = $ng->begin('/file');
 	my $link = accepted();
 	asked($link);
 	give($link, $ok, handle("$tree/given/file"));
@@ -190,14 +189,14 @@ subtest 'one that was not asked for' => sub {
 
 subtest 'nobody waits any more' => sub {
 	my $ng = nginx();
-	my $c = begin($ng, '/file');
+	my $c = $ng->begin('/file');
 	my $link = accepted();
 	asked($link);
 	setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0;
 	close $c;
 	until_type($link, T_ABORT);
 	give($link, $ok, handle("$tree/given/file"));
-	$c = begin($ng, '/other');
+	$c = $ng->begin('/other');
 	is asked($link)->{WARM_PATH}, "$tree/www/other", 'the connection is used again';
 	give($link, $ok, handle("$tree/given/file"));
 	is reply($c)->{body}, 'by descriptor', '... for the next one';

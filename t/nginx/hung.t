@@ -47,7 +47,6 @@ my $http = <<"CONF";
 		location = /counters { stat_accel_status; } }
 	server { listen 8081; access_log off; location / { return 200 proxied; } }
 CONF
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub status ($c) { return Test::Http::parse(do { local $/; readline $c } // '')->{status} }
 sub took ($do) { my $began = time; $do->(); return time - $began }
 sub hung_threads ($pid) { return grep { slurp("$_/wchan") =~ /fuse|request_wait/ } glob "/proc/$pid/task/*" }
@@ -55,7 +54,7 @@ sub held ($pid) { return grep { (readlink $_ // '') =~ /^\Q${\$slow->dir}\E/ } g
 sub gone ($pid) { return eventually(sub { !-e "/proc/$pid" }, 10) }
 # Requests that hang, for names that nobody has looked up.
 my $next = 0;
-sub hang ($ng, $n) { return map { begin($ng, '/disk/new' . ++$next) } 1 .. $n }
+sub hang ($ng, $n) { return map { $ng->begin('/disk/new' . ++$next) } 1 .. $n }
 
 subtest 'a mount that hangs for ever' => sub {
 	my $ng = Test::NginxModule->start($http, root => $tree);
@@ -104,13 +103,13 @@ subtest 'close(2) hangs' => sub {
 	put("$tree/flushed/long", 'x' x 8_000_000);
 	my $flushed = Accel::Slowfs->start(source => "$tree/flushed", spindles => 64, lookup_ms => 0, read_ms => 0, no_open => 1, flush => 1);
 	my $ng = Test::NginxModule->start("server { listen 8080; root $tree; stat_accel on; location /flushed/ { alias ${\$flushed->dir}/; } }", root => $tree);
-	my $c = begin($ng, '/flushed/long');
+	my $c = $ng->begin('/flushed/long');
 	ok sysread($c, my $head, 1), 'nginx sends a file';
 	$flushed->hang;
 	setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0;
 	close $c;
 	ok $flushed->wait_hanging(1), 'its client leaves, and closing it hangs';
-	my $other = begin($ng, '/file');
+	my $other = $ng->begin('/file');
 	ok IO::Select->new($other)->can_read(1), 'another file is served at once';
 	$flushed->go;
 	is status($other), 200, '... with its reply';
@@ -130,7 +129,7 @@ for my $mode ('accelerator', 'threads') {
 	my $ng = Test::NginxModule->start("server { listen 8080; root $tree; stat_accel $where; stat_accel_deadline 20s; location /disk/ { alias ${\$drops->dir}/; } }", root => $tree);
 	for my $time (qw(first second)) {
 		subtest "the disk hangs while nginx sends ($mode, the $time time)" => sub {
-			my $c = begin($ng, '/disk/long');
+			my $c = $ng->begin('/disk/long');
 			is sysread($c, my $in, 1), 1, 'the reply begins';
 			$drops->hang;
 			my $reads = $drops->counts->{reads};

@@ -3,7 +3,7 @@ use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
-use Test::Http qw(request_head);
+use Test::Http ();
 use Test::NginxModule;
 use Test::Util qw(eventually put slurp);
 use Accel::Slowfs;
@@ -24,7 +24,6 @@ my $slow = Accel::Slowfs->start(source => "$tree/disk", spindles => 16, lookup_m
 my $disk = $slow->dir;
 symlink $disk, "$tree/cache/$_" for 0 .. 9, 'a' .. 'f';        # cached files are on the disk, which cannot be written to
 
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub body ($c) { return Test::Http::parse(do { local $/; <$c> } // '')->{body} }
 sub reset_ ($c) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }
 sub well ($ng) { unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert' }
@@ -37,9 +36,9 @@ for my $what (['a file' => "alias $disk/;"], ['proxy_cache' => 'proxy_pass http:
 		my $ng = Test::NginxModule->start("proxy_cache_path $tree/cache levels=1 keys_zone=c:1m use_temp_path=off;" . server("location /left/ { $lines post_action /disk/2; }"), root => $tree);
 		$slow->forget;
 		$slow->hang;
-		my $c = begin($ng, '/left/file');
+		my $c = $ng->begin('/left/file');
 		ok $slow->wait_hanging(1), 'it waits';
-		my $other = begin($ng, '/left/file');
+		my $other = $ng->begin('/left/file');
 		reset_($c);
 		ok $slow->wait_hanging(2), 'its action waits for another file';
 		$slow->go;
@@ -55,9 +54,9 @@ subtest 'post_action of a client that has left leads to a location without the m
 	my $ng = Test::NginxModule->start(server("location /left/ { alias $disk/; post_action /off; } location = /off { stat_accel off; proxy_pass http://127.0.0.1:${\$backend->sockport}; }"), root => $tree);
 	$slow->forget;
 	$slow->hang;
-	my $c = begin($ng, '/left/file');
+	my $c = $ng->begin('/left/file');
 	ok $slow->wait_hanging(1), 'it waits';
-	my $other = begin($ng, '/disk/file');
+	my $other = $ng->begin('/disk/file');
 	reset_($c);
 	my $asked = IO::Select->new($backend);
 	ok $asked->can_read(8), 'its action asks a backend';
@@ -83,7 +82,7 @@ subtest 'no thread is started for nothing' => sub {
 
 subtest 'a memory of no names' => sub {
 	my $ng = Test::NginxModule->start('stat_accel_names 0; ' . server(''), root => $tree);
-	is length body(begin($ng, '/file')), 3000, 'files are served';
+	is length body($ng->begin('/file')), 3000, 'files are served';
 	well($ng);
 	ok !eval { Test::NginxModule->start('stat_accel_names 1152921504606846976; ' . server(''), root => $tree) }, 'one that no machine has';
 	like $@, qr/value must be between 0 and 1073741824/, '... is refused';
@@ -91,17 +90,17 @@ subtest 'a memory of no names' => sub {
 
 subtest 'a long memory' => sub {
 	my $ng = Test::NginxModule->start(server('stat_accel_remember 30d;'), root => $tree);
-	is length body(begin($ng, '/file')), 3000, 'a file' for 1 .. 2;
+	is length body($ng->begin('/file')), 3000, 'a file' for 1 .. 2;
 	is $ng->last->{status}, 'remembered', '... is remembered';
 };
 
 subtest 'try_files ends at a directory' => sub {
 	my $ng = Test::NginxModule->start(server("location /try/ { alias $disk/; stat_accel_deadline 3s; try_files \$uri/ \$uri.2 =404; }"), root => $tree);
 	$slow->forget;
-	my $c = begin($ng, '/disk/dir');
+	my $c = $ng->begin('/disk/dir');
 	body($c);
 	$slow->hang('*.2');
-	is Test::Http::parse(do { local $/; readline begin($ng, '/try/dir') } // '')->{status}, 301, 'nothing else is looked for';
+	is Test::Http::parse(do { local $/; readline $ng->begin('/try/dir') } // '')->{status}, 301, 'nothing else is looked for';
 	is $slow->hanging, 0, '... nor asked';
 	$slow->go;
 };

@@ -4,7 +4,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Fcgi ();
-use Test::Http qw(request_head);
+use Test::Http ();
 use Test::NginxModule;
 use Test::Util qw(eventually find_program put slurp);
 use Accel::Slowfs;
@@ -36,7 +36,6 @@ sub http ($address, $more = '') {
 		location = /metrics { stat_accel_status prometheus; } }
 CONF
 }
-sub begin ($ng, $path) { my $c = $ng->connect; syswrite $c, request_head('GET', $path); return $c }
 sub status ($c) { return Test::Http::parse(do { local $/; <$c> } // '')->{status} }
 sub reset_ ($c) { setsockopt $c, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack 'll', 1, 0; close $c }
 sub page ($ng) { return JSON::PP::decode_json($ng->get('/json')->{body}) }
@@ -79,7 +78,7 @@ subtest 'each counter' => sub {
 	is page($ng)->{questions_out}, 0, '... and out no more';
 	$slow->hang;
 	my @c;
-	adds($ng, 'equal misses', { 'questions.threads' => 1, 'questions.joined' => 2 }, sub { @c = map { begin($ng, '/disk/3') } 1 .. 3; $slow->wait_hanging(1) });
+	adds($ng, 'equal misses', { 'questions.threads' => 1, 'questions.joined' => 2 }, sub { @c = map { $ng->begin('/disk/3') } 1 .. 3; $slow->wait_hanging(1) });
 	adds($ng, '... one of which leaves', { 'requests.left' => 1 }, sub { reset_(pop @c) });
 	adds($ng, '... the others get it', { 'requests.warmed' => 2, 'questions.answered' => 1 }, sub { $slow->go; is status($_), 200, 'a file' for @c });
 	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';
@@ -112,7 +111,7 @@ subtest 'an accelerator' => sub {
 	$slow->hang;
 	adds($ng, 'its own deadline', { 'requests.late' => 1, 'questions.accelerator' => 1, 'questions.late' => 1 }, sub { is $ng->get('/disk/5')->{status}, 503, 'it is late' });
 	adds($ng, 'nobody waits any more', { 'requests.left' => 1, 'questions.accelerator' => 1, 'questions.called-back' => 1 }, sub {
-		my $c = begin($ng, '/disk/8');
+		my $c = $ng->begin('/disk/8');
 		ok $slow->wait_hanging(2), 'the disk is asked';
 		reset_($c);
 	});
@@ -146,7 +145,7 @@ subtest 'a reload, a killed worker' => sub {
 
 	$slow->forget;
 	$slow->hang;
-	my $c = begin($ng, '/disk/9');
+	my $c = $ng->begin('/disk/9');
 	ok $slow->wait_hanging(1), 'a question is out';
 	is page($ng)->{questions_out}, 1, '... and counted';
 	$before = counters($ng);
@@ -165,7 +164,7 @@ subtest 'a worker that ends before its answers' => sub {
 	$slow->forget;
 	$slow->hang;
 	adds($ng, 'a reload that waits for no request', { 'requests.left' => 4, 'questions.accelerator' => 3, 'questions.joined' => 1, 'questions.called-back' => 3 }, sub {
-		my @c = map { begin($ng, "/disk/$_") } 1, 2, 3, 3;
+		my @c = map { $ng->begin("/disk/$_") } 1, 2, 3, 3;
 		ok eventually(sub { counters($ng)->{'questions.joined'} == 1 }), 'three questions are out';
 		kill 'HUP', $ng->{pid};
 		ok eventually(sub { !-e "/proc/$worker" }), 'the worker ends';

@@ -3,7 +3,7 @@ use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
-use Test::Http qw(request_head);
+use Test::Http ();
 use Test::NginxModule;
 use Test::Util qw(eventually put);
 use Accel::Slowfs;
@@ -32,11 +32,6 @@ sub start () {
 		location /page.shtml { ssi on; default_type text/html; output_buffers 8 64k; } location = /counters { stat_accel_status; } }
 CONF
 }
-sub begin ($ng, $path, $from = '127.0.0.1') {
-	my $c = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ng->{port}", LocalAddr => $from, Timeout => 20) // die "nginx: $@";
-	syswrite $c, request_head('GET', $path);
-	return $c;
-}
 sub status ($c) { return Test::Http::parse(do { local $/; readline $c } // '')->{status} }
 sub out ($ng) { return $ng->get('/counters')->{body} =~ /^nginx\.questions\.out: (\d+)$/m ? $1 : -1 }
 
@@ -64,16 +59,16 @@ sub reset_all () { %in = %link = (); @asked = (); return }
 
 subtest 'connections and turns' => sub {
 	my $ng = start();
-	my @c = map { begin($ng, "/a/a$_") } 1 .. 276;
+	my @c = map { $ng->begin("/a/a$_") } 1 .. 276;
 	ok comes(sub { out($ng) == 276 && @asked >= 256 }), 'one client asks for 276 names of one mount';
 	is scalar keys %link, 256, '... on 256 connections';
 	like $ng->get('/counters')->{body}, qr/^nginx\.questions\.accelerator: 276$/m, '... and all are counted';
 	is_deeply [sort map { $_->{name} } @asked], [sort map { "a$_" } 1 .. 256], '... for the first ones';
-	my $b = begin($ng, '/b/1');
+	my $b = $ng->begin('/b/1');
 	ok comes(sub { @asked && $asked[-1]{name} eq '1' }), 'another mount has connections of its own';
 	answer($asked[-1]);
 	is status($b), 200, '... and is served';
-	my $late = begin($ng, '/a/late', '127.0.0.2');
+	my $late = $ng->begin('/a/late', '127.0.0.2');
 	ok comes(sub { out($ng) == 277 }), 'another client asks last';
 	answer($_) for @asked[0, 1];
 	ok comes(sub { @asked == 259 }), '... two connections are free';
@@ -84,13 +79,13 @@ subtest 'connections and turns' => sub {
 
 subtest 'too many questions' => sub {
 	my $ng = start();
-	my $page = begin($ng, '/page.shtml');
+	my $page = $ng->begin('/page.shtml');
 	ok comes(sub { out($ng) == 2048 }), 'one page has more parts than one client may ask for';
-	my $c = begin($ng, '/b/none', '127.0.0.2');
+	my $c = $ng->begin('/b/none', '127.0.0.2');
 	ok comes(sub { @asked && $asked[-1]{name} eq 'none' }), 'a cold name of another client is asked for';
 	answer($asked[-1]);
 	is status($c), 404, '... and served';
-	is status(begin($ng, '/b/more')), 503, 'one of the same client is late at once';
+	is status($ng->begin('/b/more')), 503, 'one of the same client is late at once';
 	is $ng->get('/file')->{body}, 'hot', 'a hot one is served';
 	like $ng->get('/counters')->{body}, qr/^nginx\.questions\.refused: [1-9]/m, 'it is counted';
 	unlike $ng->log, qr/\[(?:alert|emerg)\]/, 'no alert';

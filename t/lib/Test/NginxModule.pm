@@ -56,11 +56,18 @@ $http
 CONF
 }
 
-sub connect ($self, $port = 8080) {
-	return IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{ports}{$port}", Timeout => 20) // die "nginx: $@";
+sub connect ($self, $port = 8080, $from = '127.0.0.1') {
+	return IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{ports}{$port}", LocalAddr => $from, Timeout => 20) // die "nginx: $@";
 }
 
-# Of a server that listens with http2.
+# The connection of a request whose reply is not awaited.
+sub begin ($self, $path, $from = '127.0.0.1') {
+	my $c = $self->connect(8080, $from);
+	syswrite $c, Test::Http::request_head('GET', $path);
+	return $c;
+}
+
+# The URL of the server that listens with http2.
 sub url2 ($self) { return "http://127.0.0.1:$self->{ports}{8082}" }
 
 # The bytes of the reply.

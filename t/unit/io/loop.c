@@ -216,7 +216,7 @@ LOOP_TEST("/loop/a descriptor goes with the first byte of a send, once", file_ba
 	w.op.send.n = 2;
 	w.op.gives = true;
 	w.op.send.fd = file;
-	wait_submit(&w); /* there is no room */
+	wait_submit(&w); /* the socket is full */
 	while (take_fd(peer, big, sizeof(big), &fd) > 0)
 		g_assert_cmpint(fd, ==, -1);
 	g_assert_cmpint(wait_for(&w), ==, 2);
