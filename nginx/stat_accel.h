@@ -79,7 +79,7 @@ enum accel_suffix_use { ACCEL_SUFFIX_OFF, ACCEL_SUFFIX_ON, ACCEL_SUFFIX_ALWAYS }
 
 #define ACCEL_SUFFIXES 3u
 #define ACCEL_HANDLERS 8u
-#define ACCEL_MOUNTS   64u
+#define ACCEL_MOUNTS   4096u
 #define ACCEL_CLIENTS  256u
 
 /* An fcgi-stat-accel. */
