@@ -46,6 +46,7 @@ PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 URING_LIBS   = $(if $(URING),$(shell pkg-config --libs liburing))
 SECCOMP_LIBS = $(shell pkg-config --libs libseccomp 2>/dev/null)
+TLS_LIBS     = $(shell pkg-config --libs libssl libcrypto 2>/dev/null)
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
@@ -135,7 +136,7 @@ endef
 # Its own malloc() wraps the malloc() of the server.
 $B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
-LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)
+LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS) $(TLS_LIBS)
 LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
 # crypt(3): a sanitizer has a function of that name, too, so the linker would leave the library out

@@ -8,6 +8,7 @@
 #include "io/engine.h"
 #include "io/disk/job.h"
 #include "io/memory/memory.h"
+#include "io/transport.h"
 
 void
 io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)
@@ -406,8 +407,11 @@ io_close_later(struct io *io, int fd)
 void
 io_sock_shutdown(struct io_sock *s)
 {
-	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
-		shutdown(s->fd, SHUT_WR);
+	if (s->fd < 0 || (s->hints & SOCK_SIM))
+		return;
+	if (s->transport != NULL)
+		s->transport->calls->say_end(s);
+	shutdown(s->fd, SHUT_WR);
 }
 
 void
@@ -432,6 +436,8 @@ io_sock_dup(struct io_sock *s)
 
 	if (s->fd < 0 || (s->hints & SOCK_SIM))
 		return (-EBADF);
+	if (s->transport != NULL)
+		return (-EOPNOTSUPP);
 	fd = io_fd_dup(s->fd);
 	if (fd >= 0)
 		s->hints |= SOCK_SHARED;
@@ -467,5 +473,7 @@ io_sock_alive(const struct io_sock *s)
 
 	if (s->hints & SOCK_SIM)
 		return ((s->hints & SOCK_HUNG) == 0);
+	if (s->transport != NULL && s->transport->calls->has_bytes(s))
+		return (false);
 	return (s->fd >= 0 && recv(s->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }

@@ -39,8 +39,10 @@
 
 struct io;
 struct io_op;
-struct io_file;  /* io/file.h: an open regular file, counted */
-struct io_pools; /* io/disk/pools.h: the "stat" and "read" pools of the process */
+struct io_file;      /* io/file.h: an open regular file, counted */
+struct io_pools;     /* io/disk/pools.h: the "stat" and "read" pools of the process */
+struct io_secure;    /* of io/tls/tls.h: certificate and settings of a listening socket */
+struct io_transport; /* io/transport.h */
 struct file_backend;
 
 enum io_kind {
@@ -75,6 +77,11 @@ enum io_kind {
 	/* res: 0; work.work->run() has run in a thread.  -EAGAIN: the queue refused it, and it
 	 * has not run.  After -ETIMEDOUT or -ECANCELED it may still run */
 	IO_WORK,
+	/* res: 0; from now on the socket carries its bytes as handshake.with says.  -EPROTO: the
+	 * peer does not agree, or does not speak this protocol; -EAGAIN: too many others wait for
+	 * a thread.  handshake.why then says more.  deadline_ms is for all steps together.  Only
+	 * once, and only for an accepted socket */
+	IO_HANDSHAKE,
 	IO_CLOSE, /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER, /* res: -ETIMEDOUT after deadline_ms (this is its success); 0: see op_soon() */
 };
@@ -87,6 +94,7 @@ struct io_sock {
 	struct io_op *rd, *wr; /* engine: ops parked on it */
 	/* file backend: bytes read for it and sent in part; freed by IO_CLOSE */
 	void *kept;
+	struct io_transport *transport; /* engine: see IO_HANDSHAKE; NULL: plain bytes */
 };
 
 /* Address of a peer, small enough to stay in an idle connection. */
@@ -148,13 +156,14 @@ struct io_op {
 	uint8_t only_warm : 1;   /* READ */
 	/* OPEN: in the lane for re-checks, which cold look-ups cannot fill. */
 	uint8_t urgent : 1;
-	uint8_t more : 1;     /* SEND: more bytes follow at once (MSG_MORE) */
-	uint8_t large : 1;    /* RECV: the socket brings many bytes; one call may take more */
-	uint8_t little : 1;   /* RECV: at most 4 KiB, because the rest may be dropped */
-	uint8_t drops : 1;    /* RECV */
-	uint8_t spare : 1;    /* only_warm: by an idle thread, else -EAGAIN */
-	uint8_t pages : 1;    /* SEND: parts from send.first on are sent by reference */
-	uint8_t gives : 1;    /* SEND: send.fd goes with the first byte */
+	uint8_t more : 1;   /* SEND: more bytes follow at once (MSG_MORE) */
+	uint8_t large : 1;  /* RECV: the socket brings many bytes; one call may take more */
+	uint8_t little : 1; /* RECV: at most 4 KiB, because the rest may be dropped */
+	uint8_t drops : 1;  /* RECV */
+	uint8_t cuts : 1;   /* CLOSE: bytes are missing, and the peer must not take it for an end */
+	uint8_t spare : 1;  /* only_warm: by an idle thread, else -EAGAIN */
+	uint8_t pages : 1;  /* SEND: parts from send.first on are sent by reference */
+	uint8_t gives : 1;  /* SEND: send.fd goes with the first byte */
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */
 	uint32_t deadline_ms;
@@ -206,6 +215,13 @@ struct io_op {
 			bool looks;
 			int root;
 		} work;
+		struct {
+			const struct io_secure *with;
+			/* Received on the socket before; copied by op_submit(). */
+			struct text early;
+			const char *why; /* out: of a failure, a constant text, or NULL */
+			bool writes;     /* engine: waits until the socket is writable */
+		} handshake;
 		struct {
 			int root; /* of io_root_open() */
 			const char *path;
@@ -318,7 +334,7 @@ void io_sock_shutdown(struct io_sock *); /* no more sending: FIN */
  * that shares it, not this one; the next IO_ACCEPT listens again. */
 void io_sock_ignore(struct io *, struct io_sock *);
 /* A second descriptor of the connection, for another loop; it is yours, and this one must be
- * closed.  -errno. */
+ * closed.  -errno; -EOPNOTSUPP after IO_HANDSHAKE. */
 int io_sock_dup(struct io_sock *);
 /* The address of this side; never waits.  False: none. */
 bool io_sock_local(const struct io_sock *, union io_addr *);

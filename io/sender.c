@@ -92,6 +92,13 @@ give_turns_back(struct sender *s)
 	}
 }
 
+/* The backend sends from the file; otherwise windows are read, and sent as memory. */
+static bool
+sends_files(const struct sender *s)
+{
+	return (io_backend(s->io)->send_file && s->sock->transport == NULL);
+}
+
 static void
 held_put(struct sender *s)
 {
@@ -776,7 +783,7 @@ sender_next(struct sender *s)
 		return; /* pause_over() goes on */
 	else if (send_memory(s))
 		return;
-	else if (io_backend(s->io)->send_file)
+	else if (sends_files(s))
 		send_file(s, p);
 	else
 		send_window(s, p);
@@ -794,7 +801,7 @@ first_step(struct sender *s)
 		return;
 	}
 	sender_next(s);
-	if (p->file != NULL || s->nheld != 0 || io_backend(s->io)->send_file)
+	if (p->file != NULL || s->nheld != 0 || sends_files(s))
 		return;
 	f = next_file(s->body);
 	if (f != NULL && !is_held(s, f->file, f->off))

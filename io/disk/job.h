@@ -18,7 +18,7 @@
 #include "io/disk/pools.h"
 #include "io/io.h"
 
-enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANE_WORK, LANES };
+enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANE_WORK, LANE_TLS, LANES };
 
 struct held;      /* io/hotset.h */
 struct io_async;  /* io/disk/async.h */

@@ -224,6 +224,9 @@ static const struct {
 	[LANE_READ] = { "read", .reads = true },
 	[LANE_REREAD] = { "reread", .reads = true, .keeps = true },
 	[LANE_WORK] = { "work", .works = true },
+	/* Kept apart from "work": a flood of handshakes must not delay a password, nor the
+	 * compression of a long file a handshake. */
+	[LANE_TLS] = { "tls", .works = true },
 };
 
 /* threads 0: jobs are done where they are pushed. */
@@ -290,7 +293,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
 	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
 	struct io_pools *ps =
-	    calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS + WORKERS) *
+	    calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS + 2 * WORKERS) *
 					sizeof(pthread_t));
 	pthread_condattr_t mono;
 	enum io_lane i;

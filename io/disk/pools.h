@@ -47,7 +47,7 @@ void io_pools_free(struct io_pools *, unsigned wait_ms);
 
 /* For status pages; any thread.  Returns the number of rows written, at most max. */
 struct io_lane_status {
-	const char *name; /* "stat", "recheck", "read", "reread", "work" */
+	const char *name; /* "stat", "recheck", "read", "reread", "work", "tls" */
 	unsigned threads, busy, queued;
 	uint64_t jobs;      /* taken by a thread so far */
 	uint64_t oldest_ns; /* age of the oldest job, waiting or running; 0: none */

@@ -7,6 +7,7 @@
 #include "io/engine.h"
 #include "io/loop/by_ref.h"
 #include "io/loop/slots.h"
+#include "io/transport.h"
 
 #define EVENTS 512
 
@@ -31,10 +32,12 @@ loop_of(struct io *io)
 }
 
 /* Begins an op: sets its result, parks it, or makes it ready to be tried. */
-/* The hints that make a RECV worth a try. */
+/* The hints that make a RECV or a HANDSHAKE worth a try. */
 static inline uint8_t
 recv_wants(const struct io_op *op)
 {
+	if (op->kind == IO_HANDSHAKE)
+		return (op->handshake.writes ? SOCK_WRITABLE : SOCK_READABLE);
 	if (!op->only_hangup)
 		return (SOCK_READABLE);
 	return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);

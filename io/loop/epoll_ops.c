@@ -69,7 +69,9 @@ epoll_ignore(struct io *io, struct io_sock *s)
 static struct io_op **
 park_place(struct io_op *op)
 {
-	return (op->kind == IO_RECV || op->kind == IO_ACCEPT ? &op->sock->rd : &op->sock->wr);
+	bool reads = op->kind == IO_RECV || op->kind == IO_ACCEPT || op->kind == IO_HANDSHAKE;
+
+	return (reads ? &op->sock->rd : &op->sock->wr);
 }
 
 void
@@ -186,37 +188,47 @@ recv_most(const struct io_op *op)
 	return (op->little ? RECV_LITTLE : op->large ? RECV_LARGE : RECV_SIZE);
 }
 
+/* Bytes, or -errno. */
+static int64_t
+recv_plain(struct io_op *op, char *buf, size_t most)
+{
+	struct io_sock *s = op->sock;
+	ssize_t n;
+
+	do
+		n = recv(s->fd, buf, most, MSG_DONTWAIT | (op->drops ? MSG_TRUNC : 0));
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return (-errno);
+	/* Fewer bytes than requested: drained, and the next bytes are a new edge.  (Not if the end
+	 * of the stream has been announced: that edge has passed.)
+	 */
+	if (n != 0 && n < (ssize_t)most && (n < 0 || (s->hints & SOCK_HUNG) == 0))
+		s->hints &= (uint8_t)~SOCK_READABLE;
+	return (n < 0 ? -EAGAIN : n);
+}
+
 static bool
 try_recv(struct io *io, struct io_op *op)
 {
 	struct io_sock *s = op->sock;
 	char *buf = NULL;
 	size_t most;
-	ssize_t n;
-	int err;
+	int64_t n;
 
 	if (op->only_hangup)
 		return (try_hangup(op));
 	most = recv_most(op);
 	if (!op->drops && (buf = io_window_get(io)) == NULL)
 		return (done_with(op, -ENOMEM));
-	do
-		n = recv(s->fd, buf, most, MSG_DONTWAIT | (op->drops ? MSG_TRUNC : 0));
-	while (n < 0 && errno == EINTR);
-	err = errno;
+	n = s->transport != NULL ? s->transport->calls->receive(s, buf, most)
+				 : recv_plain(op, buf, most);
 	if (n <= 0)
 		io_give_back(io, buf);
-	if (n < 0 && err != EAGAIN)
-		return (done_with(op, -err));
-	if (n == 0)
-		return (done_with(op, 0));
-	/* Fewer bytes than requested: drained, and the next bytes are a new edge.  (Not if the end
-	 * of the stream has been announced: that edge has passed.)
-	 */
-	if (n < (ssize_t)most && (n < 0 || (s->hints & SOCK_HUNG) == 0))
-		s->hints &= (uint8_t)~SOCK_READABLE;
-	if (n < 0)
+	if (n == -EAGAIN)
 		return (parked(io, op));
+	if (n <= 0)
+		return (done_with(op, n));
 	op->buf = buf;
 	if (buf != NULL && n > IO_CALLBACK / IO_RECEIVED) /* the callback counts for the others */
 		io->budget -= n * IO_RECEIVED - IO_CALLBACK;
@@ -295,10 +307,13 @@ static bool
 try_send(struct io *io, struct io_op *op)
 {
 	size_t total = iov_total(op->send.iov, op->send.n);
-	bool full = true;
+	const struct io_transport *t = op->sock->transport;
+	bool full = t == NULL;
 	int64_t n;
 
-	if (op->pages && total >= BY_REF_MIN)
+	if (t != NULL)
+		n = t->calls->send(op->sock, op->send.iov, op->send.n, op->more);
+	else if (op->pages && total >= BY_REF_MIN)
 		n = send_pages(io, op, &full);
 	else
 		n = send_copies(op, op->send.iov, op->send.n, op->more);
@@ -306,7 +321,7 @@ try_send(struct io *io, struct io_op *op)
 	if (n < 0 && n != -EAGAIN)
 		return (done_with(op, (int)n));
 	/* a short count means that the socket is full; an edge comes when there is room */
-	if (n < 0 || (full && (size_t)n < total))
+	if (t == NULL && (n < 0 || (full && (size_t)n < total)))
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 	if (n < 0 && op->pages)
 		return (done_with(op, -EAGAIN));
@@ -359,6 +374,7 @@ epoll_try(struct io *io, struct io_op *op)
 	case IO_RECV: return (try_recv(io, op));
 	case IO_SEND: return (try_send(io, op));
 	case IO_CONNECT: return (try_connected(op));
+	case IO_HANDSHAKE: return (op->handshake.with->try(io, op));
 	case IO_PAUSE:
 	case IO_WRITABLE: return (done_with(op, 0));
 	default:
@@ -430,6 +446,10 @@ start_close(struct io *io, struct io_op *op)
 	must(s->rd == NULL && s->wr == NULL);
 	if (s->kept != NULL)
 		io->backend->drop(s);
+	if (s->transport != NULL && !op->cuts)
+		s->transport->calls->say_end(s);
+	if (s->transport != NULL)
+		s->transport->calls->free(s);
 	sock_unregister(loop_of(io), s);
 	if (s->fd >= 0)
 		close(s->fd);
@@ -480,12 +500,24 @@ start_recv(struct io *io, struct io_op *op)
 	lp->newcomer = false;
 }
 
+static void
+start_handshake(struct io *io, struct io_op *op)
+{
+	int err = op->handshake.with->begin(io, op);
+
+	if (err != 0)
+		io_complete(op, err);
+	else
+		start_recv(io, op);
+}
+
 void
 epoll_start(struct io *io, struct io_op *op)
 {
 	switch ((int)op->kind) {
 	case IO_ACCEPT: start_accept(io, op); break;
 	case IO_RECV: start_recv(io, op); break;
+	case IO_HANDSHAKE: start_handshake(io, op); break;
 	case IO_PAUSE:
 	case IO_WRITABLE:
 		if (op->sock->hints & send_wants(op))

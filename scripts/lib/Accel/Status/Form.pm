@@ -36,7 +36,7 @@ sub form ($page) {
 		time     => Time::HiRes::time(),
 		uptime_s => number($page->{uptime_seconds}),
 		stages   => stages($page->{stages}, $form->{stage_order}),
-		pools    => [map { { name => text($_), numbers($pools{$_}, qw(threads busy queued jobs oldest_ns)) } } order([qw(stat recheck read reread work)], keys %pools)],
+		pools    => [map { { name => text($_), numbers($pools{$_}, qw(threads busy queued jobs oldest_ns)) } } order([qw(stat recheck read reread work tls)], keys %pools)],
 		devices  => [map { device($_) } rows($page->{devices})],
 		memory   => memory($page->{memory}, $counters),
 		oldest_ns => max(0, map { number(hash($_)->{oldest_ns}) } values %pools),

@@ -1,0 +1,188 @@
+/* io/tls/context.c -- what a listening socket has: its certificate, its key, its settings.
+ *
+ * Here come the choice of a certificate by name (SNI), stapled answers, keys of tickets and the
+ * certificates of clients.
+ */
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "io/tls/impl.h"
+
+/* Authenticated ciphers with forward secrecy.  All are strong, so the client chooses: a phone
+ * without instructions for AES is faster with ChaCha20. */
+#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define GROUPS  "X25519:P-256:P-384"
+/* Keys of RSA of 2048 bits and more, no SHA-1. */
+#define SECURITY_LEVEL 2
+
+static struct io_secure *
+fail(struct tls_secure *s, struct tls_fault *fault, bool of_key, const char *why)
+{
+	fault->of_key = of_key;
+	snprintf(fault->why, sizeof(fault->why), "%s", why);
+	ERR_clear_error();
+	if (s != NULL)
+		tls_secure_free(&s->secure);
+	return (NULL);
+}
+
+/* ---- PEM */
+
+static BIO *
+open_text(struct text t)
+{
+	return (t.n <= INT32_MAX ? BIO_new_mem_buf(t.p != NULL ? t.p : "", (int)t.n) : NULL);
+}
+
+/* OpenSSL asks for the passphrase of a key.  Nobody is there to type it. */
+static int
+no_passphrase(char *p, int n, int rw, void *asked)
+{
+	*(bool *)asked = true;
+	return (-1);
+}
+
+static X509 *
+next_certificate(BIO *b)
+{
+	bool asked;
+
+	return (PEM_read_bio_X509_AUX(b, NULL, no_passphrase, &asked));
+}
+
+static bool
+is_at_end(void)
+{
+	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
+}
+
+/* NULL, or what is wrong. */
+static const char *
+take_chain(SSL_CTX *ctx, BIO *b)
+{
+	X509 *x = next_certificate(b);
+	bool ok;
+
+	if (x == NULL)
+		return (is_at_end() ? "no certificate is in the file: expected -----BEGIN "
+				      "CERTIFICATE-----"
+				    : "the certificate cannot be read; copy the file again");
+	ok = SSL_CTX_use_certificate(ctx, x) == 1;
+	X509_free(x);
+	if (!ok)
+		return (tls_reason());
+	while ((x = next_certificate(b)) != NULL)
+		if (SSL_CTX_add0_chain_cert(ctx, x) != 1) {
+			X509_free(x);
+			return (tls_reason());
+		}
+	return (is_at_end() ? NULL
+			    : "a certificate after the first one cannot be read; copy the file "
+			      "again");
+}
+
+static const char *
+take_key(SSL_CTX *ctx, BIO *b)
+{
+	const char *why = NULL;
+	bool asked = false;
+	EVP_PKEY *key;
+
+	key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked);
+	if (key == NULL && asked)
+		return ("the key has a passphrase, which the server cannot ask for; write it "
+			"without one: openssl pkey -in OLD -out NEW");
+	if (key == NULL)
+		return ("no key that can be read is in the file: expected -----BEGIN PRIVATE "
+			"KEY-----");
+	if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
+		why = "the key does not belong to the certificate in ssl.pemfile";
+	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
+		why = tls_reason();
+	EVP_PKEY_free(key);
+	return (why);
+}
+
+/* ---- settings */
+
+/* HTTP/1.1 is all that is spoken; a client that wants something else only gets no answer to this
+ * question. */
+static int
+choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n, const unsigned char *in,
+    unsigned int len, void *arg)
+{
+	static const unsigned char ours[] = "\x08http/1.1";
+
+	if (SSL_select_next_proto((unsigned char **)(uintptr_t)out, n, ours, sizeof(ours) - 1, in,
+		len) != OPENSSL_NPN_NEGOTIATED)
+		return (SSL_TLSEXT_ERR_NOACK);
+	return (SSL_TLSEXT_ERR_OK);
+}
+
+/* A connection that ends without an alert is an end: HTTP tells where its bodies end. */
+static bool
+set_up(SSL_CTX *ctx)
+{
+	SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
+	SSL_CTX_set_options(ctx,
+	    SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_read_ahead(ctx, 1);
+	/* Tickets resume a session: the server keeps none. */
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
+	return (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+		SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 &&
+		SSL_CTX_set1_groups_list(ctx, GROUPS) == 1);
+}
+
+static const struct io_secure calls = { .begin = tls_begin, .try = tls_try };
+
+/* The configuration of OpenSSL (/etc/ssl/openssl.cnf) is not read: that of the server is the only
+ * one.  Threads that wait for a disk may be alive when the process exits, so nothing is freed
+ * then. */
+static bool
+prepare(void)
+{
+	return (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) == 1 &&
+		tls_bio_prepare() == 0);
+}
+
+struct io_secure *
+tls_secure_new(struct text chain, struct text key, struct tls_fault *fault)
+{
+	struct tls_secure *s = calloc(1, sizeof(*s));
+	BIO *certs = NULL, *keys = NULL;
+	const char *why;
+	bool of_key;
+
+	if (s == NULL || !prepare() || (s->ctx = SSL_CTX_new(TLS_server_method())) == NULL ||
+	    !set_up(s->ctx)) {
+		return (fail(s, fault, false, "OpenSSL cannot start"));
+	}
+	s->secure = calls;
+	certs = open_text(chain);
+	keys = open_text(key.p != NULL ? key : chain);
+	why = certs == NULL || keys == NULL ? "not enough memory" : take_chain(s->ctx, certs);
+	of_key = why == NULL;
+	if (of_key)
+		why = take_key(s->ctx, keys);
+	BIO_free(certs);
+	BIO_free(keys);
+	ERR_clear_error();
+	return (why != NULL ? fail(s, fault, of_key, why) : &s->secure);
+}
+
+void
+tls_secure_free(struct io_secure *secure)
+{
+	struct tls_secure *s;
+
+	if (secure == NULL)
+		return;
+	s = container_of(secure, struct tls_secure, secure);
+	SSL_CTX_free(s->ctx);
+	free(s);
+}

@@ -1,0 +1,98 @@
+/* io/tls/flight.c -- see flight.h */
+#include "io/tls/flight.h"
+
+#include <stdint.h>
+
+enum { TYPE_HANDSHAKE = 22, CLIENT_HELLO = 1, VERSION_3 = 3 };
+#define MESSAGE_HEAD 4u /* type and length of a message of the handshake */
+
+/* The bytes of a hello, which may lie in several records. */
+struct hello {
+	uint8_t head[MESSAGE_HEAD];
+	size_t n; /* seen so far */
+};
+
+static void
+add(struct hello *h, const uint8_t *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && h->n + i < MESSAGE_HEAD; i++)
+		h->head[h->n + i] = p[i];
+	h->n += n;
+}
+
+static enum tls_flight
+judge_hello(const struct hello *h)
+{
+	size_t length = (size_t)h->head[1] << 16 | (size_t)h->head[2] << 8 | h->head[3];
+
+	if (h->n != 0 && h->head[0] != CLIENT_HELLO)
+		return (TLS_FLIGHT_NOT_TLS);
+	if (h->n < MESSAGE_HEAD)
+		return (TLS_FLIGHT_MORE);
+	if (length > TLS_HELLO_MAX)
+		return (TLS_FLIGHT_LONG);
+	return (h->n >= MESSAGE_HEAD + length ? TLS_FLIGHT_READY : TLS_FLIGHT_MORE);
+}
+
+/* Its first byte tells a client that speaks plain HTTP: a method begins with a letter. */
+static enum tls_flight
+not_a_record(const uint8_t *p)
+{
+	return (p[0] >= 'A' && p[0] <= 'Z' ? TLS_FLIGHT_HTTP : TLS_FLIGHT_NOT_TLS);
+}
+
+static size_t
+length_of(const uint8_t *record)
+{
+	return ((size_t)record[3] << 8 | record[4]);
+}
+
+static enum tls_flight
+first_flight(const uint8_t *p, size_t n)
+{
+	struct hello hello = { .n = 0 };
+	enum tls_flight found = TLS_FLIGHT_MORE;
+	size_t length, have;
+
+	for (; n > 0 && found == TLS_FLIGHT_MORE; p += have, n -= have) {
+		if (p[0] != TYPE_HANDSHAKE || (n > 1 && p[1] != VERSION_3))
+			return (hello.n == 0 ? not_a_record(p) : TLS_FLIGHT_NOT_TLS);
+		if (n < TLS_HEAD)
+			return (TLS_FLIGHT_MORE);
+		length = length_of(p);
+		if (length == 0 || length > TLS_RECORD)
+			return (TLS_FLIGHT_NOT_TLS);
+		have = n < TLS_HEAD + length ? n : TLS_HEAD + length;
+		add(&hello, p + TLS_HEAD, have - TLS_HEAD);
+		found = judge_hello(&hello);
+	}
+	return (found);
+}
+
+/* OpenSSL judges what is wrong in these, and answers with an alert.  Whole records to the last byte
+ * are a whole flight, in almost every network. */
+static enum tls_flight
+later_flight(const uint8_t *p, size_t n)
+{
+	size_t at = 0, length;
+
+	while (n - at >= TLS_HEAD) {
+		length = length_of(p + at);
+		if (length > TLS_RECORD)
+			return (TLS_FLIGHT_READY);
+		if (n - at < TLS_HEAD + length)
+			break;
+		at += TLS_HEAD + length;
+	}
+	return (n != 0 && (at == n || n >= TLS_FLIGHT_MAX) ? TLS_FLIGHT_READY : TLS_FLIGHT_MORE);
+}
+
+enum tls_flight
+tls_flight(const void *p, size_t n, bool first)
+{
+	enum tls_flight found = first ? first_flight(p, n) : later_flight(p, n);
+
+	return (first && found == TLS_FLIGHT_MORE && n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_LONG : found);
+}

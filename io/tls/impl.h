@@ -1,0 +1,68 @@
+/* io/tls/impl.h -- inside io/tls/ only.
+ *
+ *   context.c    what a listening socket has: certificate, key, settings
+ *   flight.c     when bytes are worth a step of the handshake
+ *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
+ *   link.c       a socket after its handshake: records to bytes, and back
+ *   bio.c        how OpenSSL reads and writes
+ *
+ * OpenSSL never waits and, in a thread, never touches a socket: it reads what the loop has
+ * received (in), and writes to memory (out), which the loop sends.  So a job that outlives its op
+ * cannot read from a descriptor that has another owner by then.
+ */
+#ifndef IO_TLS_IMPL_H
+#define IO_TLS_IMPL_H
+
+#include <openssl/ssl.h>
+#include "base/buf.h"
+#include "io/io.h"
+#include "io/tls/tls.h"
+#include "io/transport.h"
+
+enum tls_step { TLS_BEGINS, TLS_SHAKES, TLS_UP, TLS_FAILED };
+
+struct tls_link {
+	struct io_transport transport;
+	SSL_CTX *ctx; /* with a reference */
+	SSL *ssl;     /* NULL until the first flight is there */
+	/* Received, and not given to OpenSSL yet. */
+	struct buf in;
+	size_t in_at;
+	/* Written by OpenSSL, and not accepted by the socket yet. */
+	struct buf out;
+	size_t out_at;
+	/* Bytes of the application in out, or before it in the socket, that send() has not reported
+	 * as accepted. */
+	size_t owed;
+	int fd;          /* -1: only `in` is read */
+	int err;         /* of the socket, or of a broken peer; 0: none */
+	const char *why; /* the reason of OpenSSL */
+	uint8_t step;    /* enum tls_step */
+	uint8_t steps;   /* that threads were asked for */
+	bool hung;       /* the peer's end has been announced */
+	bool drained;    /* the socket had fewer bytes than were asked for */
+	bool end;        /* the socket's stream has ended */
+};
+
+/* 0, or -ENOMEM.  Of tls_secure_new(). */
+int tls_bio_prepare(void);
+BIO *tls_bio_new(struct tls_link *); /* NULL: no memory */
+
+/* Sends what OpenSSL has written; more: further bytes follow at once.  0 if all of it was accepted,
+ * -EAGAIN, or -errno. */
+int tls_flush(struct tls_link *, struct io_sock *, bool more);
+extern const struct io_transport_calls tls_link_calls;
+struct tls_link *tls_link_new(SSL_CTX *); /* takes a reference of its own; NULL: no memory */
+void tls_link_free(struct tls_link *);
+const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
+
+/* handshake.c: the two functions of struct io_secure */
+int tls_begin(struct io *, struct io_op *);
+bool tls_try(struct io *, struct io_op *);
+
+struct tls_secure {
+	struct io_secure secure;
+	SSL_CTX *ctx;
+};
+
+#endif

@@ -1,0 +1,294 @@
+/* io/tls/link.c -- a socket after its handshake: records to bytes, and back.
+ *
+ * Sending  a send encrypts up to BATCH bytes and gives the records to the socket in one call.  When
+ *          the socket takes only a part, all bytes of the batch but the last are reported as
+ *          accepted: their memory and their windows are free again, and the file that they come
+ *          from counts as begun.  The last byte is owed until the socket has taken every record, so
+ *          that a reply ends when the socket has it.
+ * Reading  one record a call is all that OpenSSL gives, so it is called until the buffer is full,
+ *          or RECORDS times: a record may have one byte.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include "io/engine.h"
+#include "io/tls/impl.h"
+
+#define RECORD  (16u << 10) /* bytes of the application, at most */
+#define BATCH   (4 * RECORD)
+#define RECORDS 64u /* read in one call */
+/* What a record adds to its bytes is less than that. */
+#define RECORD_MORE 64u
+/* Alerts that the peer provokes and does not read. */
+#define OUT_UNASKED (16u << 10)
+
+const char *
+tls_reason(void)
+{
+	unsigned long e = ERR_peek_last_error();
+
+	return (e != 0 ? ERR_reason_error_string(e) : NULL);
+}
+
+static struct tls_link *
+link_of(struct io_sock *s)
+{
+	return (container_of(s->transport, struct tls_link, transport));
+}
+
+/* ---- sending */
+
+int
+tls_flush(struct tls_link *l, struct io_sock *s, bool more)
+{
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
+	ssize_t k;
+
+	while (l->out_at < l->out.n) {
+		k = send(s->fd, l->out.p + l->out_at, l->out.n - l->out_at, flags);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0 && errno != EAGAIN)
+			return (-errno);
+		l->out_at += k > 0 ? (size_t)k : 0;
+		if (l->out_at < l->out.n) {
+			s->hints &= (uint8_t)~SOCK_WRITABLE;
+			return (-EAGAIN);
+		}
+	}
+	l->out_at = 0;
+	buf_free(&l->out);
+	return (0);
+}
+
+struct pieces { /* what is left of an iov */
+	const struct iovec *iov;
+	int n;
+	size_t at; /* in the first one */
+};
+
+static void
+skip(struct pieces *ps, size_t k)
+{
+	ps->at += k;
+	while (ps->n > 0 && ps->at >= ps->iov->iov_len) {
+		ps->at -= ps->iov->iov_len;
+		ps->iov++;
+		ps->n--;
+	}
+}
+
+/* The bytes of the next record: where they lie, or copied together.  Small pieces would be a record
+ * each. */
+static struct text
+next_record(struct pieces *ps, char buf[RECORD])
+{
+	struct text t = TEXT_NONE;
+	size_t k;
+
+	if (ps->n > 0 && (ps->n == 1 || ps->iov->iov_len - ps->at >= RECORD)) {
+		t = (struct text){ (const char *)ps->iov->iov_base + ps->at,
+			ps->iov->iov_len - ps->at };
+		t.n = t.n < RECORD ? t.n : RECORD;
+		skip(ps, t.n);
+		return (t);
+	}
+	t.p = buf;
+	while (ps->n > 0 && t.n < RECORD) {
+		k = ps->iov->iov_len - ps->at;
+		k = k < RECORD - t.n ? k : RECORD - t.n;
+		memcpy(buf + t.n, (const char *)ps->iov->iov_base + ps->at, k);
+		t.n += k;
+		skip(ps, k);
+	}
+	return (t);
+}
+
+/* The bytes are in records of l->out.  -errno. */
+static int
+encrypt(struct tls_link *l, struct text t)
+{
+	size_t k;
+
+	ERR_clear_error();
+	if (SSL_write_ex(l->ssl, t.p, t.n, &k) == 1 && k == t.n && !l->out.failed)
+		return (0);
+	l->why = tls_reason();
+	l->err = l->out.failed ? -ENOMEM : -EPROTO;
+	return (l->err);
+}
+
+static int
+encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
+{
+	char buf[RECORD];
+	struct text t;
+	int err = 0;
+
+	left = left < BATCH ? left : BATCH;
+	/* grown once, not record by record */
+	if (buf_extend(&l->out, left + left / RECORD * RECORD_MORE + 2 * RECORD_MORE) == NULL)
+		return (-ENOMEM);
+	l->out.n = 0;
+	while (left > 0 && err == 0) {
+		t = next_record(ps, buf);
+		t.n = t.n < left ? t.n : left;
+		err = encrypt(l, t);
+		l->owed += t.n;
+		left -= t.n;
+	}
+	return (err);
+}
+
+/* What the caller offers begins with the bytes that are owed. */
+static int64_t
+report(struct tls_link *l, size_t n)
+{
+	l->owed -= n;
+	return (n > 0 ? (int64_t)n : -EAGAIN);
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return (a < b ? a : b);
+}
+
+static int64_t
+link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
+{
+	struct tls_link *l = link_of(s);
+	struct pieces ps = { iov, n, 0 };
+	size_t total = 0;
+	int i, err;
+
+	if (l->err != 0)
+		return (l->err);
+	for (i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	err = tls_flush(l, s, more);
+	if (err == 0 && l->owed < total) {
+		skip(&ps, l->owed);
+		err = encrypt_some(l, &ps, total - l->owed);
+		if (err == 0)
+			err = tls_flush(l, s, more || l->owed < total);
+	}
+	if (err != 0 && err != -EAGAIN)
+		return (err);
+	if (err == 0)
+		return (report(l, least(l->owed, total)));
+	return (report(l, least(l->owed > 0 ? l->owed - 1 : 0, total)));
+}
+
+/* ---- receiving */
+
+/* The result of a call that brought no bytes. */
+static int64_t
+no_bytes(struct tls_link *l, struct io_sock *s, int rc)
+{
+	switch (SSL_get_error(l->ssl, rc)) {
+	case SSL_ERROR_WANT_READ:
+		if (l->out.n - l->out_at > OUT_UNASKED) {
+			l->err = -EPROTO;
+			return (l->err);
+		}
+		s->hints &= (uint8_t)~SOCK_READABLE;
+		return (-EAGAIN);
+	case SSL_ERROR_ZERO_RETURN: return (0);
+	}
+	if (l->err == 0) {
+		l->why = tls_reason();
+		l->err = -EPROTO;
+	}
+	return (l->err);
+}
+
+static int64_t
+link_receive(struct io_sock *s, char *buf, size_t most)
+{
+	struct tls_link *l = link_of(s);
+	size_t got = 0, k = 0;
+	unsigned records = 0;
+	int64_t none = 0;
+	int rc = 1;
+
+	if (l->err != 0)
+		return (l->err);
+	l->drained = false;
+	l->hung = (s->hints & SOCK_HUNG) != 0;
+	while (rc == 1 && got < most && records < RECORDS) {
+		ERR_clear_error();
+		rc = SSL_read_ex(l->ssl, buf + got, most - got, &k);
+		got += rc == 1 ? k : 0;
+		records++;
+	}
+	if (rc != 1)
+		none = no_bytes(l, s, rc);
+	if (l->owed == 0 && l->out.n != 0)
+		(void)tls_flush(l, s, false); /* an alert */
+	return (got > 0 ? (int64_t)got : none);
+}
+
+static bool
+link_has_bytes(const struct io_sock *s)
+{
+	const struct tls_link *l = container_of(s->transport, struct tls_link, transport);
+
+	return (l->in.n != l->in_at || SSL_has_pending(l->ssl) == 1);
+}
+
+/* ---- the end */
+
+static void
+link_say_end(struct io_sock *s)
+{
+	struct tls_link *l = link_of(s);
+
+	if (l->step != TLS_UP || l->err != 0 || tls_flush(l, s, false) != 0)
+		return;
+	ERR_clear_error();
+	(void)SSL_shutdown(l->ssl);
+	(void)tls_flush(l, s, false);
+}
+
+static void
+link_free(struct io_sock *s)
+{
+	tls_link_free(link_of(s));
+	s->transport = NULL;
+}
+
+const struct io_transport_calls tls_link_calls = {
+	.receive = link_receive,
+	.send = link_send,
+	.has_bytes = link_has_bytes,
+	.say_end = link_say_end,
+	.free = link_free,
+};
+
+struct tls_link *
+tls_link_new(SSL_CTX *ctx)
+{
+	struct tls_link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return (NULL);
+	l->transport.calls = &tls_link_calls;
+	SSL_CTX_up_ref(ctx);
+	l->ctx = ctx;
+	l->fd = -1;
+	buf_init(&l->in, 0);
+	buf_init(&l->out, 0);
+	return (l);
+}
+
+void
+tls_link_free(struct tls_link *l)
+{
+	SSL_free(l->ssl);
+	SSL_CTX_free(l->ctx);
+	buf_free(&l->in);
+	buf_free(&l->out);
+	free(l);
+}

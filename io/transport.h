@@ -1,0 +1,43 @@
+/* io/transport.h -- inside io/ only: what carries the bytes of a socket, if not the kernel
+ * alone.
+ *
+ *   IO_HANDSHAKE --> op->handshake.with: begin(), try() --> sock->transport
+ *   IO_RECV      --> receive()
+ *   IO_SEND      --> send()
+ *   io_sock_shutdown() --> say_end(), then FIN
+ *   IO_CLOSE     --> free()
+ *
+ * Hints    a transport holds bytes of its own, so it alone clears SOCK_READABLE and SOCK_WRITABLE:
+ *          when the socket and what it holds are both empty, or full.
+ * Thread   the loop's.  A transport that a thread works on belongs to the job of that thread.
+ */
+#ifndef IO_TRANSPORT_H
+#define IO_TRANSPORT_H
+
+#include "io/io.h"
+
+struct io_transport_calls {
+	/* bytes (> 0), 0 at the end of the stream, -EAGAIN, -errno */
+	int64_t (*receive)(struct io_sock *, char *buf, size_t most);
+	/* Bytes accepted (> 0), -EAGAIN, -errno.  The next send begins with the bytes that were not
+	 * accepted. */
+	int64_t (*send)(struct io_sock *, const struct iovec *, int n, bool more);
+	bool (*has_bytes)(const struct io_sock *); /* received and not read yet */
+	void (*say_end)(struct io_sock *);         /* no more is sent; never waits */
+	void (*free)(struct io_sock *);
+};
+
+/* The first member of each transport. */
+struct io_transport {
+	const struct io_transport_calls *calls;
+};
+
+/* How a socket gets a transport; the first member of what op->handshake.with points to. */
+struct io_secure {
+	/* 0, and sock->transport is set; -errno */
+	int (*begin)(struct io *, struct io_op *);
+	/* As struct io_calls: true: op->res is set; false: moved on or parked. */
+	bool (*try)(struct io *, struct io_op *);
+};
+
+#endif

@@ -1,0 +1,622 @@
+/* t/unit/io/tls.c -- TLS: handshakes in threads, bytes both ways, ends; and clients that stop, send
+ * other things, or leave. */
+#include "t/unit/io/tls_test.h"
+
+#define MANY 300000u
+
+static char got[MANY];
+static size_t ngot;
+
+static void
+keep_done(struct io_op *op)
+{
+	if (op->res > 0) {
+		g_assert_cmpuint(ngot + (size_t)op->res, <=, MANY);
+		memcpy(got + ngot, op->buf, (size_t)op->res);
+		ngot += (size_t)op->res;
+	}
+	waiter_done(op);
+}
+
+static char *
+bytes_new(size_t n)
+{
+	char *p = malloc(n);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = pattern(i);
+	return (p);
+}
+
+/* ---- bytes */
+
+/* The client sends n bytes in pieces; ours receives all of them. */
+static void
+take_pieces(struct io_sock *s, struct peer *p, const char *bytes, size_t n, size_t piece)
+{
+	struct waiter w;
+	size_t sent = 0, k;
+
+	ngot = 0;
+	wait_init(&w, IO_RECV, s);
+	w.op.done = keep_done;
+	w.done = true;
+	while (ngot < n) {
+		if (w.done)
+			wait_submit(&w);
+		while (
+		    sent < n && SSL_write_ex(p->ssl, bytes + sent, MIN(piece, n - sent), &k) == 1)
+			sent += k;
+		go_round();
+	}
+	if (!w.done) {
+		op_cancel(io, &w.op);
+		g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
+	}
+	g_assert_cmpmem(got, ngot, bytes, n);
+}
+
+static void
+take(struct io_sock *s, struct peer *p, const char *bytes, size_t n)
+{
+	take_pieces(s, p, bytes, n, n);
+}
+
+/* Reads what has come.  False: the end. */
+static bool
+peer_read(struct peer *p)
+{
+	size_t k;
+	int rc;
+
+	while ((rc = SSL_read_ex(p->ssl, got + ngot, MANY - ngot, &k)) == 1)
+		ngot += k;
+	return (SSL_get_error(p->ssl, rc) == SSL_ERROR_WANT_READ);
+}
+
+/* Ours sends n bytes in three pieces, and the client reads them. */
+static void
+give(struct io_sock *s, struct peer *p, char *bytes, size_t n)
+{
+	struct iovec iov[3];
+	struct waiter w;
+	size_t sent = 0;
+
+	ngot = 0;
+	wait_init(&w, IO_SEND, s);
+	w.op.send.iov = iov;
+	while (sent < n || ngot < n) {
+		if (sent < n && !w.op.state) {
+			size_t left = n - sent;
+
+			iov[0] = (struct iovec){ bytes + sent, left / 3 };
+			iov[1] = (struct iovec){ bytes + sent + left / 3, left / 3 };
+			iov[2] = (struct iovec){ bytes + sent + left / 3 * 2, left - left / 3 * 2 };
+			w.op.send.n = 3;
+			wait_submit(&w);
+		}
+		go_round();
+		if (w.done) {
+			g_assert_cmpint(w.res, >, 0);
+			sent += (size_t)w.res;
+			w.done = false;
+		}
+		g_assert_true(peer_read(p));
+	}
+	g_assert_cmpuint(sent, ==, n);
+	g_assert_cmpmem(got, ngot, bytes, n);
+}
+
+static void
+test_bytes(int version, int send_buffer)
+{
+	static const size_t sizes[] = { 1, 2, 100, 16383, 16384, 16385, 70000, MANY };
+	char *bytes = bytes_new(MANY);
+	struct io_sock s;
+	struct peer p;
+	size_t i;
+
+	tls_pair(&s, &p, send_buffer, version);
+	for (i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		give(&s, &p, bytes, sizes[i]);
+		take(&s, &p, bytes, sizes[i]);
+	}
+	g_assert_cmpuint(io->counters->tls_handshakes, ==, 1);
+	sock_close(&s);
+	peer_free(&p);
+	free(bytes);
+}
+
+TLS_TEST("/tls/bytes of any number pass both ways, TLS 1.3")
+{
+	test_bytes(TLS1_3_VERSION, 0);
+}
+
+TLS_TEST("/tls/bytes of any number pass both ways, TLS 1.2")
+{
+	test_bytes(TLS1_2_VERSION, 0);
+}
+
+TLS_TEST("/tls/bytes of any number pass a socket that is full")
+{
+	test_bytes(TLS1_3_VERSION, 4096);
+}
+
+TLS_TEST("/tls/records of one byte pass")
+{
+	char *bytes = bytes_new(1000);
+	struct io_sock s;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	take_pieces(&s, &p, bytes, 1000, 1);
+	sock_close(&s);
+	peer_free(&p);
+	free(bytes);
+}
+
+/* The client does not read.  The rest is owed, and comes before other bytes. */
+TLS_TEST("/tls/a send reports all but a byte while the socket is full")
+{
+	char *bytes = bytes_new(MANY);
+	struct iovec iov = { bytes, MANY };
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	size_t sent = 0;
+	int64_t n;
+
+	tls_pair(&s, &p, 4096, TLS1_3_VERSION);
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &iov;
+	w.op.send.n = 1;
+	w.op.deadline_ms = 50;
+	while ((n = wait_op(&w)) > 0) {
+		sent += (size_t)n;
+		iov = (struct iovec){ bytes + sent, MANY - sent };
+	}
+	g_assert_cmpint(n, ==, -ETIMEDOUT);
+	g_assert_cmpuint(sent, <, MANY);
+	iov.iov_len = 1; /* the owed one alone */
+	w.op.deadline_ms = 0;
+	wait_submit(&w);
+	ngot = 0;
+	while (!w.done) {
+		g_assert_true(peer_read(&p));
+		go_round();
+	}
+	g_assert_cmpint(w.res, ==, 1);
+	g_assert_true(peer_read(&p));
+	g_assert_cmpmem(got, ngot, bytes, sent + 1);
+	sock_close(&s);
+	peer_free(&p);
+	free(bytes);
+}
+
+/* ---- the end */
+
+static void
+test_end(bool cuts)
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	int error;
+	char c;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	wait_init(&w, IO_CLOSE, &s);
+	w.op.cuts = cuts;
+	g_assert_cmpint(wait_op(&w), ==, 0);
+	error = SSL_get_error(p.ssl, SSL_read(p.ssl, &c, 1));
+	if (cuts)
+		g_assert_cmpint(error, !=, SSL_ERROR_ZERO_RETURN);
+	else
+		g_assert_cmpint(error, ==, SSL_ERROR_ZERO_RETURN);
+	peer_free(&p);
+}
+
+TLS_TEST("/tls/a close says that nothing is missing")
+{
+	test_end(false);
+}
+
+TLS_TEST("/tls/a cut does not")
+{
+	test_end(true);
+}
+
+TLS_TEST("/tls/the client's end is an end, with an alert or without")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		tls_pair(&s, &p, 0, TLS1_3_VERSION);
+		wait_init(&w, IO_RECV, &s);
+		if (i == 0)
+			SSL_shutdown(p.ssl);
+		else
+			shutdown(p.fd, SHUT_WR);
+		g_assert_cmpint(wait_op(&w), ==, 0);
+		sock_close(&s);
+		peer_free(&p);
+	}
+}
+
+TLS_TEST("/tls/a broken record ends the connection")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	g_assert_cmpint(write(p.fd, "\x17\x03\x03\x00\x20????????????????????????????????", 37), ==,
+	    37);
+	wait_init(&w, IO_RECV, &s);
+	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
+	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* A client of TLS 1.2 that asks for another handshake gets a refusal, and no thread. */
+TLS_TEST("/tls/no client renegotiates")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_2_VERSION);
+	g_assert_cmpint(SSL_renegotiate(p.ssl), ==, 1);
+	g_assert_cmpint(SSL_do_handshake(p.ssl), !=, 1);
+	wait_init(&w, IO_RECV, &s);
+	w.op.deadline_ms = 20;
+	g_assert_cmpint(wait_op(&w), <, 0);
+	g_assert_cmpint(SSL_do_handshake(p.ssl), !=, 1);
+	g_assert_cmpuint(io->counters->tls_handshakes, ==, 1);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* ---- handshakes that fail */
+
+/* The client's hello, as bytes. */
+static size_t
+hello(char *dst, size_t max)
+{
+	struct io_sock s;
+	struct peer p;
+	ssize_t n;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	g_assert_cmpint(SSL_do_handshake(p.ssl), !=, 1);
+	n = read(s.fd, dst, max);
+	g_assert_cmpint(n, >, 100);
+	sock_close(&s);
+	peer_free(&p);
+	return ((size_t)n);
+}
+
+TLS_TEST("/tls/a client that leaves at any byte of its hello costs nothing")
+{
+	char bytes[4096];
+	size_t n = hello(bytes, sizeof(bytes)), i;
+	struct io_sock s;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		unix_pair(&s, &fd, 0);
+		g_assert_cmpint(write(fd, bytes, i), ==, (ssize_t)i);
+		shake_begin(&s, 5000);
+		go_round();
+		close(fd);
+		g_assert_cmpint(wait_for(&shake), ==, -ECONNRESET);
+		g_assert_cmpuint(shake.op.threaded, ==, 0);
+		sock_close(&s);
+	}
+}
+
+TLS_TEST("/tls/a client that stops has one deadline for all")
+{
+	char bytes[4096];
+	size_t n = hello(bytes, sizeof(bytes));
+	struct io_sock s;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	shake_begin(&s, 60);
+	run_ms(40);
+	g_assert_cmpint(write(fd, bytes, n), ==,
+	    (ssize_t)n); /* it gets our flight, and is silent */
+	g_assert_cmpint(wait_for(&shake), ==, -ETIMEDOUT);
+	g_assert_cmpuint(io_now(io) - shake.op.at.submit, <, 60 * NS_PER_MS);
+	g_assert_cmpint(read(fd, bytes, sizeof(bytes)), >, 100);
+	close(fd);
+	sock_close(&s);
+}
+
+static void
+test_not_tls(const char *bytes, size_t n, const char *why)
+{
+	struct io_sock s;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	g_assert_cmpint(write(fd, bytes, n), ==, (ssize_t)n);
+	shake_begin(&s, 5000);
+	g_assert_cmpint(wait_for(&shake), ==, -EPROTO);
+	g_assert_cmpstr(shake.op.handshake.why, ==, why);
+	g_assert_cmpuint(io->counters->tls_failed, ==, 1);
+	close(fd);
+	sock_close(&s);
+}
+
+TLS_TEST("/tls/a client that speaks plain HTTP, or none")
+{
+	test_not_tls("GET / HTTP/1.1\r\n", 16, "plain HTTP");
+	io->counters->tls_failed = 0;
+	test_not_tls("\0\1\2\3\4\5", 6, "not TLS");
+	io->counters->tls_failed = 0;
+	test_not_tls("\x16\x03\x01\x00\x04\x01\x01\x00\x00", 9, "a hello of more than 16 KiB");
+}
+
+TLS_TEST("/tls/an old client gets an alert")
+{
+	struct io_sock s;
+	struct peer p;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_1_VERSION);
+	g_assert_false(shake_hands(&s, &p));
+	g_assert_cmpint(shake.res, ==, -EPROTO);
+	g_assert_cmpstr(shake.op.handshake.why, ==, "unsupported protocol");
+	ERR_clear_error();
+	g_assert_cmpint(SSL_do_handshake(p.ssl), <=, 0);
+	g_assert_cmpint(ERR_GET_REASON(ERR_peek_last_error()), ==,
+	    SSL_R_TLSV1_ALERT_PROTOCOL_VERSION);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* The thread has it, or it waits for one. */
+static void
+test_cancelled(bool waits)
+{
+	char bytes[4096];
+	size_t n = hello(bytes, sizeof(bytes));
+	struct io_sock s;
+	int fd;
+
+	if (waits)
+		gate_enter(LANE_TLS);
+	unix_pair(&s, &fd, 0);
+	g_assert_cmpint(write(fd, bytes, n), ==, (ssize_t)n);
+	shake_begin(&s, 5000);
+	go_round();
+	op_cancel(io, &shake.op);
+	g_assert_cmpint(wait_for(&shake), ==, -ECANCELED);
+	sock_close(&s);
+	close(fd);
+	if (waits)
+		gate_leave();
+	run_ms(5);
+}
+
+TLS_TEST("/tls/a handshake is cancelled while a thread has it")
+{
+	test_cancelled(false);
+}
+
+TLS_TEST("/tls/a handshake is cancelled while it waits for a thread")
+{
+	test_cancelled(true);
+}
+
+TLS_TEST("/tls/a full queue refuses")
+{
+	struct waiter many[9];
+	struct io_sock s[9];
+	char bytes[4096];
+	size_t n = hello(bytes, sizeof(bytes)), i;
+	int fd[9];
+
+	gate_enter(LANE_TLS);
+	for (i = 0; i < 9; i++) {
+		unix_pair(&s[i], &fd[i], 0);
+		g_assert_cmpint(write(fd[i], bytes, n), ==, (ssize_t)n);
+		wait_init(&many[i], IO_HANDSHAKE, &s[i]);
+		many[i].op.handshake.with = secure;
+		wait_submit(&many[i]);
+	}
+	g_assert_cmpint(wait_for(&many[8]), ==, -EAGAIN);
+	for (i = 0; i < 8; i++) {
+		g_assert_false(many[i].done);
+		op_cancel(io, &many[i].op);
+		g_assert_cmpint(wait_for(&many[i]), ==, -ECANCELED);
+	}
+	gate_leave();
+	for (i = 0; i < 9; i++) {
+		sock_close(&s[i]);
+		close(fd[i]);
+	}
+}
+
+/* ---- bytes that came early, or late */
+
+TLS_TEST("/tls/bytes received before the handshake are its first")
+{
+	char bytes[4096];
+	struct io_sock s;
+	struct peer p;
+	ssize_t n;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	(void)SSL_do_handshake(p.ssl);
+	n = read(s.fd, bytes, sizeof(bytes));
+	g_assert_cmpint(n, >, 0);
+	wait_init(&shake, IO_HANDSHAKE, &s);
+	shake.op.handshake.with = secure;
+	shake.op.handshake.early = (struct text){ bytes, (size_t)n };
+	wait_submit(&shake);
+	memset(bytes, 0, sizeof(bytes)); /* they were copied */
+	while (!shake.done) {
+		(void)SSL_do_handshake(p.ssl);
+		go_round();
+	}
+	g_assert_cmpint(shake.res, ==, 0);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* Each byte of the client is a write of its own, and its request follows at once. */
+TLS_TEST("/tls/a handshake byte by byte, and a request at once")
+{
+	BIO *out = BIO_new(BIO_s_mem());
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	bool up = false;
+	char c;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	SSL_set0_wbio(p.ssl, out);
+	shake_begin(&s, 5000);
+	while (!shake.done) {
+		if (!up && SSL_do_handshake(p.ssl) == 1) {
+			up = true;
+			g_assert_cmpint(SSL_write(p.ssl, "GET", 3), ==, 3);
+		}
+		while (BIO_read(out, &c, 1) == 1) {
+			g_assert_cmpint(write(fd, &c, 1), ==, 1);
+			go_round();
+		}
+		go_round();
+	}
+	g_assert_cmpint(shake.res, ==, 0);
+	wait_init(&w, IO_RECV, &s);
+	w.op.done = keep_done;
+	ngot = 0;
+	g_assert_cmpint(wait_op(&w), ==, 3);
+	g_assert_cmpmem(got, 3, "GET", 3);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* The event of the first read has brought both records. */
+TLS_TEST("/tls/bytes that OpenSSL holds make the next receive ready")
+{
+	char *bytes = bytes_new(100000);
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	size_t k;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	g_assert_cmpint(SSL_write_ex(p.ssl, bytes, 10000, &k), ==, 1);
+	wait_init(&w, IO_RECV, &s);
+	w.op.done = keep_done;
+	w.op.little = 1;
+	w.op.deadline_ms = 5000;
+	ngot = 0;
+	while (ngot < 10000) {
+		g_assert_false(io_sock_alive(&s)); /* it has sent something */
+		g_assert_cmpint(wait_op(&w), >, 0);
+	}
+	g_assert_true(io_sock_alive(&s));
+	g_assert_cmpmem(got, ngot, bytes, 10000);
+	sock_close(&s);
+	peer_free(&p);
+	free(bytes);
+}
+
+TLS_TEST("/tls/a socket that speaks TLS stays with its loop")
+{
+	struct io_sock s;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	g_assert_cmpint(io_sock_dup(&s), ==, -EOPNOTSUPP);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* ---- certificates */
+
+static void
+refused(struct text chain, struct text key, bool of_key, const char *why)
+{
+	struct tls_fault fault;
+
+	g_assert_null(tls_secure_new(chain, key, &fault));
+	g_assert_cmpint(fault.of_key, ==, of_key);
+	g_assert_nonnull(strstr(fault.why, why));
+}
+
+TEST("/tls/a certificate and a key must belong together")
+{
+	struct tls_fault fault;
+	struct io_secure *s;
+	struct pem a, b;
+	char both[8192];
+
+	pem_make(&a);
+	pem_make(&b);
+	refused(of(a.chain), of(b.key), true, "does not belong");
+	refused(TEXT(""), of(a.key), false, "no certificate");
+	refused(of("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"), of(a.key), false,
+	    "cannot be read");
+	refused(of(a.chain), TEXT(""), true, "no key");
+	refused(of(a.chain), TEXT_NONE, true, "no key");
+	snprintf(both, sizeof(both), "%s%s", a.key, a.chain);
+	s = tls_secure_new(of(both), TEXT_NONE, &fault);
+	g_assert_nonnull(s);
+	tls_secure_free(s);
+	snprintf(both, sizeof(both), "%s%s", a.chain, b.chain); /* a chain of two */
+	s = tls_secure_new(of(both), of(a.key), &fault);
+	g_assert_nonnull(s);
+	tls_secure_free(s);
+}
+
+/* ---- flights */
+
+static enum tls_flight
+first(const char *p, size_t n)
+{
+	return (tls_flight(p, n, true));
+}
+
+TLS_TEST("/tls/a flight is whole at its last byte")
+{
+	char bytes[4096], split[7 * 4096];
+	size_t n = hello(bytes, sizeof(bytes)), i, at = 0;
+
+	for (i = 0; i < n; i++)
+		g_assert_cmpint(first(bytes, i), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(first(bytes, n), ==, TLS_FLIGHT_READY);
+	for (i = TLS_HEAD; i < n; i++, at += 6) { /* a record for each byte */
+		memcpy(split + at, "\x16\x03\x01\x00\x01", 5);
+		split[at + 5] = bytes[i];
+	}
+	for (i = 0; i < at; i++)
+		g_assert_cmpint(first(split, i), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(first(split, at), ==, TLS_FLIGHT_READY);
+	for (i = 1; i < n; i++)
+		g_assert_cmpint(tls_flight(bytes, i, false), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(tls_flight(bytes, n, false), ==, TLS_FLIGHT_READY);
+	g_assert_cmpint(tls_flight("", 0, false), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(tls_flight("\x17\x03\x03\xff\xff", 5, false), ==, TLS_FLIGHT_READY);
+	g_assert_cmpint(first("\x16\x03\x01\x00\x00", 5), ==, TLS_FLIGHT_NOT_TLS);
+	g_assert_cmpint(first("\x16\x03\x01\x00\x01\x02", 6), ==, TLS_FLIGHT_NOT_TLS);
+	g_assert_cmpint(first("\x80\x2e", 2), ==, TLS_FLIGHT_NOT_TLS); /* SSL 2 */
+}
