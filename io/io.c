@@ -405,13 +405,18 @@ io_close_later(struct io *io, int fd)
 }
 
 void
+io_sock_cut(struct io_sock *s)
+{
+	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
+		shutdown(s->fd, SHUT_WR);
+}
+
+void
 io_sock_shutdown(struct io_sock *s)
 {
-	if (s->fd < 0 || (s->hints & SOCK_SIM))
-		return;
 	if (s->transport != NULL)
 		s->transport->calls->say_end(s);
-	shutdown(s->fd, SHUT_WR);
+	io_sock_cut(s);
 }
 
 void

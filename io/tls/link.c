@@ -247,6 +247,8 @@ link_say_end(struct io_sock *s)
 
 	if (l->step != TLS_UP || l->err != 0 || tls_flush(l, s, false) != 0)
 		return;
+	if (SSL_get_shutdown(l->ssl) & SSL_SENT_SHUTDOWN)
+		return;
 	ERR_clear_error();
 	(void)SSL_shutdown(l->ssl);
 	(void)tls_flush(l, s, false);

@@ -221,6 +221,43 @@ find_listens(struct config *cfg)
 	return (ok);
 }
 
+static bool
+is_block_of(const struct cfg_block *b, struct text socket)
+{
+	return (cfg_field_is_socket(b->cond.field) && b->cond.op == TOK_EQ &&
+		text_eq(b->cond.value, socket));
+}
+
+unsigned
+cfg_socket_block(const struct config *cfg, struct text socket)
+{
+	guint i;
+
+	for (i = 1; i < cfg->blocks->len; i++)
+		if (is_block_of(g_ptr_array_index(cfg->blocks, i), socket))
+			return (i);
+	return (0);
+}
+
+/* As in lighttpd: outside of all blocks it is for the address of server.port and server.bind, so
+ * that a file that enables it there may have a block for port 80. */
+bool
+cfg_socket_has_engine(const struct config *cfg, struct text socket)
+{
+	const struct cfg_block *b;
+	guint i;
+
+	if (cfg_socket_block(cfg, socket) == 0)
+		return (true);
+	for (i = 1; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		if ((is_block_of(b, socket) || b->cond.op != TOK_EQ) &&
+		    cfg_entry_find(b, TEXT("ssl.engine")) != NULL)
+			return (true);
+	}
+	return (false);
+}
+
 /* ---------------------------------------------------------------- loading */
 
 /* After an ignored mistake a socket would be open to every user, or to none. */

@@ -162,6 +162,10 @@ void cfg_field_names(struct buf *);
 bool cfg_field_is_physical(const struct cfg_field *);
 bool cfg_field_is_host(const struct cfg_field *);
 bool cfg_field_is_socket(const struct cfg_field *);
+/* The block of this socket; 0: it has none. */
+unsigned cfg_socket_block(const struct config *, struct text socket);
+/* ssl.engine, where it is set, is for this socket, too. */
+bool cfg_socket_has_engine(const struct config *, struct text socket);
 /* Endings in conditions around proxy-core.backends (check/endings.c); in the arena of
  * the config. */
 const struct conf_list *cfg_condition_endings(struct config *);

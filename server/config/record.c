@@ -53,6 +53,8 @@ struct sources {
 void
 source_free(struct source *s)
 {
+	if (s->bytes.p != NULL)
+		explicit_bzero((char *)s->bytes.p, s->bytes.n); /* perhaps a private key */
 	free((char *)s->bytes.p);
 	free(s->extra);
 	*s = (struct source){ 0 };
@@ -369,6 +371,8 @@ sources_free(struct sources *s)
 	if (s == NULL)
 		return;
 	if (s->fd < 0) {
+		if (s->in.p != NULL)
+			explicit_bzero(s->in.p, s->in.n); /* it may have private keys */
 		buf_free(&s->in);
 		g_array_free(s->items, TRUE);
 	}

@@ -12,6 +12,7 @@
 #include "files/root.h"
 #include "io/io.h"
 #include "io/safe_open.h"
+#include "io/tls/tls.h"
 #include "proxy-core/backends.h"
 #include "server/config/check/mime.h"
 #include "server/config/page.h"
@@ -29,6 +30,7 @@ struct resources {
 	GHashTable *dirs;     /* -> struct root */
 	GHashTable *logs;     /* -> struct logfile, owned by the process */
 	GHashTable *pages;    /* -> struct page[PAGES] */
+	GHashTable *secure;   /* by name_of_secure() -> struct io_secure */
 	GHashTable *mimes;    /* by the rows of the map -> struct mime */
 	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
 	const struct rules_kind *const *kinds;
@@ -286,6 +288,113 @@ visit_places(struct opening *k, const struct conf *c)
 	return (c->vhost_root == NULL || dir_open(k, "simple-vhost.server-root", c->vhost_root));
 }
 
+/* ---- certificates */
+
+static struct source
+pem_get(struct opening *k, const char *file)
+{
+	return (sources_get(k->sources, SOURCE_FILE, file, NULL));
+}
+
+static char *
+name_of_secure(const struct conf *c)
+{
+	return (g_strdup_printf("%s\n%s", c->ssl_pemfile,
+	    is_set(c->ssl_privkey) ? c->ssl_privkey : ""));
+}
+
+static void
+secure_free(void *secure)
+{
+	tls_secure_free(secure);
+}
+
+static bool
+secure_make(struct opening *k, const struct conf *c, struct text chain, struct text key)
+{
+	struct tls_fault fault;
+	struct io_secure *s = tls_secure_new(chain, key, &fault);
+
+	if (s != NULL) {
+		g_hash_table_insert(k->p->secure, name_of_secure(c), s);
+		return (true);
+	}
+	return (fault.of_key && is_set(c->ssl_privkey)
+		    ? refuse_value(k, "ssl.privkey", c->ssl_privkey, fault.why)
+		    : refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault.why));
+}
+
+static bool
+secure_load(struct opening *k, const struct conf *c)
+{
+	bool apart = is_set(c->ssl_privkey), ok;
+	struct source chain, key = { 0 };
+
+	if (!is_set(c->ssl_pemfile))
+		return (refuse(k, "ssl.engine",
+		    "ssl.pemfile is not set; write the file with the certificate"));
+	chain = pem_get(k, c->ssl_pemfile);
+	if (apart)
+		key = pem_get(k, c->ssl_privkey);
+	if (chain.err != 0)
+		ok = refuse_value(k, "ssl.pemfile", c->ssl_pemfile, strerror(-chain.err));
+	else if (key.err != 0)
+		ok = refuse_value(k, "ssl.privkey", c->ssl_privkey, strerror(-key.err));
+	else
+		ok = secure_make(k, c, chain.bytes,
+		    apart ? (struct text){ key.bytes.p != NULL ? key.bytes.p : "", key.bytes.n }
+			  : TEXT_NONE);
+	source_free(&chain);
+	source_free(&key);
+	return (ok);
+}
+
+static bool
+secure_socket(struct opening *k, const struct conf *c)
+{
+	k->c = c;
+	return (!c->ssl_engine || resources_secure(k->p, c) != NULL || secure_load(k, c));
+}
+
+/* Of each socket, and of one that the service manager passes and no block names. */
+static bool
+secure_all(struct opening *k)
+{
+	const char *name;
+	struct conf c;
+	size_t i;
+
+	for (i = 0; (name = config_listen(k->config, i)) != NULL; i++) {
+		config_socket(k->config, name, &c);
+		if (!secure_socket(k, &c))
+			return (false);
+	}
+	return (secure_socket(k, config_global(k->config)));
+}
+
+static void
+secure_fetch(struct opening *k)
+{
+	struct tls_fetch {
+		struct source chain, key;
+	} f = { 0 };
+	const char *name = "";
+	struct conf c = *config_global(k->config);
+	size_t i;
+
+	for (i = 0; name != NULL; i++) {
+		if (c.ssl_engine && is_set(c.ssl_pemfile))
+			f.chain = pem_get(k, c.ssl_pemfile);
+		if (c.ssl_engine && is_set(c.ssl_privkey))
+			f.key = pem_get(k, c.ssl_privkey);
+		source_free(&f.chain);
+		source_free(&f.key);
+		name = config_listen(k->config, i);
+		if (name != NULL)
+			config_socket(k->config, name, &c);
+	}
+}
+
 static void
 backends_free(void *list)
 {
@@ -374,6 +483,7 @@ tables_make(struct resources *p)
 	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
 	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
 	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
+	p->secure = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, secure_free);
 	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
 	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
 	for (i = 0; i < RULES; i++)
@@ -396,6 +506,7 @@ resources_fetch(const struct config *config)
 		return; /* the server finds the same */
 	tables_make(p);
 	config_each(config, fetch, &k);
+	secure_fetch(&k);
 	resources_free(p);
 }
 
@@ -418,7 +529,8 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 	k.sources = config_sources(config);
 	if (p->targets == NULL)
 		snprintf(err, errsize, "%s", no_memory);
-	else if (config_each(config, survey, &k) && config_each(config, visit, &k))
+	else if (config_each(config, survey, &k) && config_each(config, visit, &k) &&
+		 secure_all(&k))
 		return (p);
 	resources_free(p);
 	return (NULL);
@@ -434,6 +546,7 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->dirs);
 	g_hash_table_destroy(p->logs);
 	g_hash_table_destroy(p->pages);
+	g_hash_table_destroy(p->secure);
 	g_hash_table_destroy(p->mimes);
 	g_hash_table_destroy(p->rewrites);
 	for (i = 0; i < RULES; i++)
@@ -456,6 +569,20 @@ const char *
 resources_home(const struct resources *p, struct text user)
 {
 	return (homes_find(p->homes, user));
+}
+
+const struct io_secure *
+resources_secure(const struct resources *p, const struct conf *c)
+{
+	const struct io_secure *s;
+	char *name;
+
+	if (!c->ssl_engine || !is_set(c->ssl_pemfile))
+		return (NULL);
+	name = name_of_secure(c);
+	s = g_hash_table_lookup(p->secure, name);
+	g_free(name);
+	return (s);
 }
 
 struct logfile *

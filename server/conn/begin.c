@@ -1,4 +1,5 @@
-/* server/conn/begin.c -- a connection begins: admission, and the header of the PROXY protocol.
+/* server/conn/begin.c -- a connection begins: admission, the header of the PROXY protocol, the
+ * handshake.
  *
  * A peer of server.proxy-protocol sends the header before anything else.  Until it is complete, the
  * connection is one without a whole request head, with the same deadline.  Limits and eviction
@@ -34,16 +35,30 @@ is_admitted(struct worker *w, struct client_addr from, struct client **counted)
 	return (false);
 }
 
-/* Another name than those of the listeners gets the values of no socket. */
-static const struct trust *
-trust_of(const struct worker *w, const char *listener)
+/* The number of the listener; for another name the number of no socket. */
+static size_t
+listener_nr(const struct worker *w, const char *listener)
 {
 	size_t i;
 
 	for (i = 0; i < w->base.conf.nlisteners; i++)
 		if (w->base.conf.listeners[i].name == listener)
 			break;
-	return (w->trusts[i]);
+	return (i);
+}
+
+static const struct io_secure *
+secure_of(const struct conn *c)
+{
+	size_t i = listener_nr(c->w, c->listener);
+
+	return (i < c->w->base.conf.nlisteners ? c->w->base.conf.listeners[i].secure : NULL);
+}
+
+static const struct conn_state *
+after_header(const struct conn *c)
+{
+	return (secure_of(c) != NULL ? &st_handshake : &st_read_head);
 }
 
 static void
@@ -52,7 +67,7 @@ start(struct conn *c)
 	bool waits = !c->proxied && c->nreq == 0 && trust_proxies(c->trust, &c->peer);
 
 	c->trusted = trust_forwards(c->trust, &c->peer);
-	c->state = waits ? &st_proxy_header : &st_read_head;
+	c->state = waits ? &st_proxy_header : after_header(c);
 }
 
 static struct conn *
@@ -72,7 +87,7 @@ conn_make(struct worker *w, const struct moved *m)
 	c->proxied = m->proxied;
 	c->tls = m->tls;
 	c->listener = m->listener;
-	c->trust = trust_of(w, m->listener);
+	c->trust = w->trusts[listener_nr(w, m->listener)];
 	io_sock_init(&c->sock, m->fd);
 	op_init(&c->op, IO_RECV, NULL);
 	c->op.sock = &c->sock;
@@ -145,7 +160,7 @@ take_header(struct conn *c, const struct proxy_header *h, size_t used)
 		conn_addr_set(&c->peer, &h->addr, h->port);
 	c->trusted = trust_forwards(c->trust, &c->peer);
 	count(c->w->base.counts.conn, proxy_headers);
-	return (conn_refuses_peer(c->w, &c->peer) ? &st_close : &st_read_head);
+	return (conn_refuses_peer(c->w, &c->peer) ? &st_close : after_header(c));
 }
 
 static const struct conn_state *
@@ -180,4 +195,53 @@ conn_proxy_header(struct conn *c)
 	case PARSE_MORE: break;
 	}
 	return (more_header(c));
+}
+
+/* ---- the handshake */
+
+/* A port scanner and a health check connect and close. */
+static void
+tell_failed(const struct conn *c, const struct io_op *op)
+{
+	const char *why = op->handshake.why;
+	char name[CLIENT_ADDR_MAX];
+
+	if (op->res == -ECONNRESET)
+		return;
+	if (op->res == -ETIMEDOUT)
+		why = "the handshake took longer than server.max-read-idle";
+	log_limited(10, LOG_INFO, NULL, "tls.failed",
+	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("listener", c->listener),
+	    why != NULL ? LF_STR("why", why) : LF_ERR("error", op->res),
+	    LF_STR("then", "connection closed"));
+}
+
+static void
+shaken(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+
+	c->receiving = false;
+	if (conn_ended_while_waiting(c))
+		return;
+	if (op->res == 0)
+		c->tls = true;
+	else
+		tell_failed(c, op);
+	conn_go(c, op->res == 0 ? &st_read_head : &st_close);
+}
+
+const struct conn_state *
+conn_handshake(struct conn *c)
+{
+	c->receiving = true;
+	c->op.kind = IO_HANDSHAKE;
+	c->op.done = shaken;
+	c->op.client = client_addr_key(client_addr_of(&c->peer.sa));
+	c->op.handshake.with = secure_of(c);
+	c->op.handshake.early = c->in;
+	c->op.deadline_ms = (uint32_t)(1000 * c->w->base.global->read_idle);
+	op_submit(c->w->base.io, &c->op);
+	c->in = TEXT_NONE;
+	return (conn_settle(c) ? WAIT : &st_close);
 }

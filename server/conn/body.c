@@ -143,7 +143,7 @@ conn_linger(struct conn *c)
 		c->due_ns = c->r->sender.due_ns;
 		requests_give(c->r);
 		c->r = NULL;
-		io_sock_shutdown(&c->sock);
+		(c->cut ? io_sock_cut : io_sock_shutdown)(&c->sock);
 		c->head_ns = io_now(c->w->base.io);
 	} else {
 		if (c->in_err != 0)

@@ -355,6 +355,7 @@ const struct conn_state *
 conn_close(struct conn *c)
 {
 	must(!conn_in_flight(c)); /* the kernel would write to freed memory */
+	c->op.cuts = c->closing || c->cut;
 	c->closing = true;
 	c->op.kind = IO_CLOSE;
 	c->op.done = closed;

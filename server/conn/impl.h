@@ -2,7 +2,7 @@
  *
  *   accept.c  listening sockets; makes room in a full worker
  *   spread.c  gives connections to workers that have fewer
- *   begin.c   admission; the header of the PROXY protocol
+ *   begin.c   admission; the header of the PROXY protocol; the handshake
  *   conn.c    the states, life and death of a connection
  *   head.c    collects a request head, or refuses it
  *   probe.c   looks whether the path of a request exists
@@ -94,7 +94,7 @@ struct conn {
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
 	bool proxied;  /* the header of the PROXY protocol was read */
-	bool tls;      /* the client of the proxy used TLS */
+	bool tls;      /* the client uses TLS, to this server or to the proxy */
 	bool trusted;  /* fields of the peer about its clients are believed */
 	uint8_t phase; /* enum phase, as counted in the worker's counters */
 };
@@ -102,6 +102,7 @@ struct conn {
 /* S(name, phase on status pages while it waits, "doc") */
 #define CONN_STATES(S)                                                                \
 	S(proxy_header, head, "collecting the header of the PROXY protocol")          \
+	S(handshake, head, "agreeing on keys with the client")                        \
 	S(read_head, head, "collecting a request head")                               \
 	S(route, handle, "finding who answers")                                       \
 	S(probe, handle, "looking whether the path exists, for $PHYSICAL conditions") \

@@ -25,6 +25,13 @@ conn_phase_begin(struct conn *c, struct client_addr from)
 	eviction_join(&c->w->eviction, &c->eviction, from);
 }
 
+static bool
+has_no_request(const struct conn *c)
+{
+	return (c->r == NULL && (c->state == &st_read_head || c->state == &st_proxy_header ||
+				    c->state == &st_handshake));
+}
+
 static enum eviction_kind
 eviction_kind_of(const struct conn *c)
 {
@@ -34,7 +41,7 @@ eviction_kind_of(const struct conn *c)
 		return (EVICT_IDLE);
 	if (c->ended && c->watching)
 		return (EVICT_ENDED);
-	if ((c->state != &st_read_head && c->state != &st_proxy_header) || c->r != NULL)
+	if (!has_no_request(c))
 		return (EVICT_BUSY);
 	if (c->in.n != 0)
 		return (EVICT_HEAD);

@@ -223,6 +223,19 @@ resources_make(struct process *ps, struct generation *g)
 	return (-EINVAL);
 }
 
+/* Listening sockets stay open over reloads, their certificates do not. */
+static void
+listeners_secure(struct generation *g)
+{
+	struct conf c;
+	size_t i;
+
+	for (i = 0; i < g->listeners.n; i++) {
+		config_socket(g->config, g->listeners.v[i].name, &c);
+		g->listeners.v[i].secure = resources_secure(g->resources, &c);
+	}
+}
+
 /* Shares the pools of the newest generation if the settings are equal.  Otherwise the pools of that
  * generation shrink while it drains. */
 static int
@@ -290,6 +303,8 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	err = g->workers == NULL ? -ENOMEM : resources_make(ps, g);
 	config_forget_sources(config);
+	if (err == 0)
+		listeners_secure(g);
 	if (err == 0)
 		err = cgi_make(ps, config);
 	if (err == 0)

@@ -56,7 +56,7 @@ struct request {
 	struct site *site;
 	struct http_request http; /* the parser sets all of it */
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
-	bool https;           /* the client used TLS, to a proxy in front */
+	bool https;           /* the client used TLS, to this server or to a proxy in front */
 	uint64_t started_ns;  /* time at which the last head was complete */
 	/* Replies that wait to be sent, also of earlier requests. */
 	struct body body;

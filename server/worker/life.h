@@ -11,12 +11,14 @@
 #include "io/start/listen.h"
 
 struct io;
+struct io_secure;
 struct worker;
 struct worker_conf; /* server/worker/base.h */
 
 struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
 	char name[LISTEN_NAME_MAX];
+	const struct io_secure *secure; /* of the resources; NULL: plain bytes */
 };
 
 /* If files of a worker come from a disk, the pressure of memory is looked at once in this time. */

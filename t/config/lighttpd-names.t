@@ -87,8 +87,9 @@ for my $case (
 	['server.modules = ( "mod_of_my_own_making" )', qr/^0 .*unknown module mod_of_my_own_making has no effect/],
 	["server.modules = ( \"mod_access\" )\nserver.modules += ( \"mod_webdav\" )", qr/^78 DIR\/x\.conf:4:19: server\.modules: mod_webdav/],
 	["server.modules = ( \"mod_webdav\" )\nserver.modules := ( \"mod_access\" )", qr/^0 Syntax OK$/],
-	["server.modules = ( \"mod_openssl\" )\nssl.engine = \"disable\"", qr/^0 .*mod_openssl is not built in; its settings are "disable"/s],
-	["server.modules = ( \"mod_openssl\" )\nssl.engine = \"disable\"\n\$HTTP[\"host\"] == \"a\" { ssl.pemfile = \"/x\" }", qr/^78 .*mod_openssl is not built in\. /s],
+	["server.modules = ( \"mod_webdav\" )\nwebdav.activate = \"disable\"", qr/^0 .*mod_webdav is not built in; its settings are "disable"/s],
+	["server.modules = ( \"mod_webdav\" )\nwebdav.activate = \"disable\"\n\$HTTP[\"host\"] == \"a\" { webdav.is-readonly = \"enable\" }", qr/^78 .*mod_webdav is not built in\. /s],
+	["server.modules = ( \"mod_openssl\" )\nssl.engine = \"disable\"", qr/^0 Syntax OK$/],
 ) {
 	my ($text, $want) = @$case;
 	like check("$text\n"), $want, $text =~ s/\n/; /gr;

@@ -314,6 +314,8 @@ config_socket(const struct config *cfg, const char *socket, struct conf *out)
 	const struct conf *conf = conf_view_match(v, &in);
 
 	*out = conf != NULL ? *conf : cfg->global;
+	out->ssl_engine = out->ssl_engine && cfg_socket_has_engine(cfg, in.socket);
+	out->values_of = cfg_socket_block(cfg, in.socket);
 	conf_view_free(v);
 }
 
