@@ -58,7 +58,7 @@ the_access_log(void *arg, const char *path, struct logfile **log)
 	return (0);
 }
 
-static const struct listener listeners[2] = {
+static struct listener listeners[2] = {
 	{ LISTEN_FD, "127.0.0.1:80" },
 	{ LISTEN_FD + 1, "127.0.0.1:81" },
 };
@@ -155,7 +155,8 @@ client(void)
 
 	conn_new(w, FIRST_CLIENT + (int)clients++, &peer, listeners[0].name);
 	for (n = 0; (op = sim_nth(io, n)) != NULL; n++)
-		if (op->kind == IO_RECV && op->sock->fd == FIRST_CLIENT + (int)clients - 1)
+		if ((op->kind == IO_RECV || op->kind == IO_HANDSHAKE) &&
+		    op->sock->fd == FIRST_CLIENT + (int)clients - 1)
 			break;
 	g_assert_nonnull(op);
 	sim_sent_clear(io, op->sock); /* memory of an earlier one, perhaps */
