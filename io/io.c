@@ -441,12 +441,36 @@ io_sock_dup(struct io_sock *s)
 
 	if (s->fd < 0 || (s->hints & SOCK_SIM))
 		return (-EBADF);
-	if (s->transport != NULL)
-		return (-EOPNOTSUPP);
+	if (s->transport != NULL && !s->transport->calls->may_move(s))
+		return (-EBUSY);
 	fd = io_fd_dup(s->fd);
 	if (fd >= 0)
 		s->hints |= SOCK_SHARED;
 	return (fd);
+}
+
+struct io_transport *
+io_sock_unplug(struct io_sock *s)
+{
+	struct io_transport *t = s->transport;
+
+	s->transport = NULL;
+	return (t);
+}
+
+void
+io_sock_plug(struct io_sock *s, struct io_transport *t)
+{
+	s->transport = t;
+	if (t != NULL)
+		t->calls->moved(s);
+}
+
+void
+io_transport_free(struct io_transport *t)
+{
+	if (t != NULL)
+		t->calls->free(t);
 }
 
 bool

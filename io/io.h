@@ -336,8 +336,13 @@ void io_sock_cut(struct io_sock *);
  * that shares it, not this one; the next IO_ACCEPT listens again. */
 void io_sock_ignore(struct io *, struct io_sock *);
 /* A second descriptor of the connection, for another loop; it is yours, and this one must be
- * closed.  -errno; -EOPNOTSUPP after IO_HANDSHAKE. */
+ * closed.  -errno; -EBUSY if bytes wait to be sent. */
 int io_sock_dup(struct io_sock *);
+/* What IO_HANDSHAKE made moves with the second descriptor: yours until plug or free.  NULL: plain
+ * bytes. */
+struct io_transport *io_sock_unplug(struct io_sock *);
+void io_sock_plug(struct io_sock *, struct io_transport *); /* NULL is allowed */
+void io_transport_free(struct io_transport *);              /* NULL is allowed */
 /* The address of this side; never waits.  False: none. */
 bool io_sock_local(const struct io_sock *, union io_addr *);
 /* a cheap check (MSG_PEEK): false if the peer has closed or sent bytes */

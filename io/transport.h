@@ -6,6 +6,7 @@
  *   IO_SEND      --> send()
  *   io_sock_shutdown() --> say_end(), then FIN
  *   IO_CLOSE     --> free()
+ *   io_sock_dup(), io_sock_unplug() --> another loop: io_sock_plug()
  *
  * Hints    a transport holds bytes of its own, so it alone clears SOCK_READABLE and SOCK_WRITABLE:
  *          when the socket and what it holds are both empty, or full.
@@ -24,7 +25,10 @@ struct io_transport_calls {
 	int64_t (*send)(struct io_sock *, const struct iovec *, int n, bool more);
 	bool (*has_bytes)(const struct io_sock *); /* received and not read yet */
 	void (*say_end)(struct io_sock *);         /* no more is sent; never waits */
-	void (*free)(struct io_sock *);
+	/* Another loop may have it: nothing waits to be sent. */
+	bool (*may_move)(const struct io_sock *);
+	void (*moved)(struct io_sock *); /* the socket has another descriptor */
+	void (*free)(struct io_transport *);
 };
 
 /* The first member of each transport. */

@@ -448,8 +448,7 @@ start_close(struct io *io, struct io_op *op)
 		io->backend->drop(s);
 	if (s->transport != NULL && !op->cuts)
 		s->transport->calls->say_end(s);
-	if (s->transport != NULL)
-		s->transport->calls->free(s);
+	io_transport_free(io_sock_unplug(s));
 	sock_unregister(loop_of(io), s);
 	if (s->fd >= 0)
 		close(s->fd);

@@ -254,11 +254,26 @@ link_say_end(struct io_sock *s)
 	(void)tls_flush(l, s, false);
 }
 
-static void
-link_free(struct io_sock *s)
+/* ---- to another loop */
+
+static bool
+link_may_move(const struct io_sock *s)
 {
-	tls_link_free(link_of(s));
-	s->transport = NULL;
+	const struct tls_link *l = container_of(s->transport, struct tls_link, transport);
+
+	return (l->step == TLS_UP && l->owed == 0 && l->out.n == 0);
+}
+
+static void
+link_moved(struct io_sock *s)
+{
+	link_of(s)->fd = s->fd;
+}
+
+static void
+link_free(struct io_transport *t)
+{
+	tls_link_free(container_of(t, struct tls_link, transport));
 }
 
 const struct io_transport_calls tls_link_calls = {
@@ -266,6 +281,8 @@ const struct io_transport_calls tls_link_calls = {
 	.send = link_send,
 	.has_bytes = link_has_bytes,
 	.say_end = link_say_end,
+	.may_move = link_may_move,
+	.moved = link_moved,
 	.free = link_free,
 };
 

@@ -62,12 +62,12 @@ after_header(const struct conn *c)
 }
 
 static void
-start(struct conn *c)
+start(struct conn *c, bool shaken)
 {
 	bool waits = !c->proxied && c->nreq == 0 && trust_proxies(c->trust, &c->peer);
 
 	c->trusted = trust_forwards(c->trust, &c->peer);
-	c->state = waits ? &st_proxy_header : after_header(c);
+	c->state = shaken ? &st_read_head : waits ? &st_proxy_header : after_header(c);
 }
 
 static struct conn *
@@ -89,6 +89,7 @@ conn_make(struct worker *w, const struct moved *m)
 	c->listener = m->listener;
 	c->trust = w->trusts[listener_nr(w, m->listener)];
 	io_sock_init(&c->sock, m->fd);
+	io_sock_plug(&c->sock, m->transport);
 	op_init(&c->op, IO_RECV, NULL);
 	c->op.sock = &c->sock;
 	return (c);
@@ -104,10 +105,11 @@ conn_begin(struct worker *w, const struct moved *m)
 	if (c == NULL) {
 		if (counted != NULL)
 			clients_give(w->base.conf.clients, &counted);
+		io_transport_free(m->transport);
 		io_sock_reset(m->fd);
 		return;
 	}
-	start(c);
+	start(c, m->transport != NULL);
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
 	shared_set(w->nconns, w->nconns + 1);

@@ -37,7 +37,9 @@ conn_hand_over(struct conn *c)
 	m.fd = io_sock_dup(&c->sock);
 	if (m.fd < 0)
 		return (false);
+	m.transport = io_sock_unplug(&c->sock); /* before another thread has it */
 	if (!handover_give(c->w->base.conf.handover, c->w, &m)) {
+		io_sock_plug(&c->sock, m.transport);
 		io_close_fd(m.fd);
 		return (false);
 	}

@@ -72,6 +72,7 @@ listener_of(const struct handover *h, const char *name)
 static void
 give_up(struct handover *h, struct moved *m)
 {
+	io_transport_free(m->transport);
 	io_close_fd(m->fd);
 	if (m->counted != NULL)
 		clients_give(h->clients, &m->counted);

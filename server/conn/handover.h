@@ -19,6 +19,7 @@
 #include "io/io.h"
 
 struct clients;
+struct io_transport;
 union io_addr;
 struct listener;
 struct worker;
@@ -27,7 +28,8 @@ struct handover;
 struct moved {
 	struct list link;
 	int fd;
-	uint32_t nreq; /* requests on it so far */
+	struct io_transport *transport; /* of io_sock_unplug() */
+	uint32_t nreq;                  /* requests on it so far */
 	struct client_addr from;
 	union io_addr peer; /* as the PROXY protocol gave it */
 	bool proxied;       /* the header of the PROXY protocol was read */

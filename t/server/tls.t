@@ -218,6 +218,7 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	$srv->signal('USR1');
 	like $srv->wait_log(qr/ssl\.privkey: .*does not belong/), qr/ev=config\.unusable .*ssl\.privkey: .*does not belong/, 'the key of another certificate';
 	is +(curl($srv, '/a'))[1], 'safe', '... and the old certificate stays in use';
+	my @idle = map { my $c = $conn->(); $c->send(req('/a')); $c->reply; $c } 1 .. 20;
 	my $kept = $conn->();
 	$kept->send(req('/app/steps', 'Connection: close'));
 	is $kept->take(4) , 'HTTP', 'a reply has begun';
@@ -228,6 +229,7 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	my $c = Test::Tls::connect($srv, ca => $other->{pem});
 	$c->send(req('/a'));
 	is $c->reply->{body}, 'safe', 'another is served';
+	is scalar(grep { $_->send(req('/a')); (($_->reply // {})->{body} // '') eq 'safe' } @idle), 20, 'idle connections go on';
 	$app->note('go');
 	like $kept->rest, qr/two .*three/s, 'the old reply goes on';
 };

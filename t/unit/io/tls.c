@@ -540,15 +540,53 @@ TLS_TEST("/tls/bytes that OpenSSL holds make the next receive ready")
 	free(bytes);
 }
 
-TLS_TEST("/tls/a socket that speaks TLS stays with its loop")
+/* Bytes that OpenSSL holds move, too. */
+TLS_TEST("/tls/a connection moves to another descriptor")
 {
-	struct io_sock s;
+	char *bytes = bytes_new(20000);
+	struct io_sock s, t;
+	struct waiter w;
 	struct peer p;
+	size_t k;
 
 	tls_pair(&s, &p, 0, TLS1_3_VERSION);
-	g_assert_cmpint(io_sock_dup(&s), ==, -EOPNOTSUPP);
+	g_assert_cmpint(SSL_write_ex(p.ssl, bytes, 10000, &k), ==, 1);
+	wait_init(&w, IO_RECV, &s);
+	w.op.done = keep_done;
+	w.op.little = 1;
+	ngot = 0;
+	g_assert_cmpint(wait_op(&w), ==, 4096);
+	io_sock_init(&t, io_sock_dup(&s));
+	io_sock_plug(&t, io_sock_unplug(&s));
+	sock_close(&s);
+	w.op.sock = &t;
+	while (ngot < 10000)
+		g_assert_cmpint(wait_op(&w), >, 0);
+	g_assert_cmpmem(got, ngot, bytes, 10000);
+	give(&t, &p, bytes, 20000);
+	take(&t, &p, bytes, 20000);
+	sock_close(&t);
+	peer_free(&p);
+	free(bytes);
+}
+
+TLS_TEST("/tls/a connection stays while its records wait for the socket")
+{
+	char *bytes = bytes_new(MANY);
+	struct iovec iov = { bytes, MANY };
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 4096, TLS1_3_VERSION);
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &iov;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), >, 0);
+	g_assert_cmpint(io_sock_dup(&s), ==, -EBUSY);
 	sock_close(&s);
 	peer_free(&p);
+	free(bytes);
 }
 
 /* ---- certificates */
