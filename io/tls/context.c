@@ -1,7 +1,7 @@
 /* io/tls/context.c -- what a listening socket has: its certificate, its key, its settings.
  *
- * Here come the choice of a certificate by name (SNI), stapled answers, keys of tickets and the
- * certificates of clients.
+ * Here come the choice of a certificate by name (SNI), stapled answers and the certificates of
+ * clients.
  */
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "io/tls/impl.h"
+#include "io/tls/tickets.h"
 
 /* Authenticated ciphers with forward secrecy.  All are strong, so the client chooses: a phone
  * without instructions for AES is faster with ChaCha20. */
@@ -58,6 +59,18 @@ is_at_end(void)
 	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
 }
 
+/* A session is resumed only where the same certificate would be shown: its client believed that
+ * one. */
+static bool
+name_sessions(SSL_CTX *ctx, const X509 *x)
+{
+	unsigned char md[EVP_MAX_MD_SIZE];
+	unsigned n = 0;
+
+	return (X509_digest(x, EVP_sha256(), md, &n) == 1 &&
+		SSL_CTX_set_session_id_context(ctx, md, n) == 1);
+}
+
 /* NULL, or what is wrong. */
 static const char *
 take_chain(SSL_CTX *ctx, BIO *b)
@@ -69,7 +82,7 @@ take_chain(SSL_CTX *ctx, BIO *b)
 		return (is_at_end() ? "no certificate is in the file: expected -----BEGIN "
 				      "CERTIFICATE-----"
 				    : "the certificate cannot be read; copy the file again");
-	ok = SSL_CTX_use_certificate(ctx, x) == 1;
+	ok = SSL_CTX_use_certificate(ctx, x) == 1 && name_sessions(ctx, x);
 	X509_free(x);
 	if (!ok)
 		return (tls_reason());
@@ -132,6 +145,7 @@ set_up(SSL_CTX *ctx)
 	SSL_CTX_set_read_ahead(ctx, 1);
 	/* Tickets resume a session: the server keeps none. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	tls_tickets_use(ctx);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
 	return (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
 		SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 &&

@@ -5,6 +5,7 @@
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
  *   link.c       a socket after its handshake: records to bytes, and back
  *   bio.c        how OpenSSL reads and writes
+ *   tickets.c    keys of session tickets
  *
  * OpenSSL never waits and, in a thread, never touches a socket: it reads what the loop has
  * received (in), and writes to memory (out), which the loop sends.  So a job that outlives its op

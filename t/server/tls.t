@@ -212,6 +212,18 @@ subtest 'a client that leaves during a reply' => sub {
 	is +(curl($srv, '/big'))[1], $big, 'others are served';
 };
 
+subtest 'a session is resumed after a reload' => sub {
+	my $file = "$keys/session";
+	my $once = sub ($how) { my $c = $conn->($how, $file); $c->send(req('/a', 'Connection: close')); is $c->reply->{body}, 'safe', $how; $c->closed };
+	$once->('-sess_out');
+	ok eventually(sub { -s $file }), 'a session';
+	$srv->signal('USR1');
+	like $srv->wait_log(qr/ev=reloaded/), qr/ev=reloaded/, 'a reload';
+	my $resumed = counter('tls.resumed');
+	$once->('-sess_in');
+	is counter('tls.resumed'), $resumed + 1, 'resumed';
+};
+
 subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	my $conf = slurp($srv->run . '/server.conf');
 	put($srv->run . '/server.conf', $conf =~ s/first\.key/other.key/r);
@@ -224,7 +236,7 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	is $kept->take(4) , 'HTTP', 'a reply has begun';
 	put($srv->run . '/server.conf', $conf =~ s/first\./other./gr);
 	$srv->signal('USR1');
-	like $srv->wait_log(qr/ev=reloaded/), qr/ev=reloaded/, 'both';
+	is scalar($srv->wait_lines(2, qr/ev=reloaded/)), 2, 'both';
 	isnt +(curl($srv, '/a'))[0], 0, 'a client that believes the old one only leaves';
 	my $c = Test::Tls::connect($srv, ca => $other->{pem});
 	$c->send(req('/a'));

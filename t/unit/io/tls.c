@@ -1,5 +1,6 @@
 /* t/unit/io/tls.c -- TLS: handshakes in threads, bytes both ways, ends; and clients that stop, send
  * other things, or leave. */
+#include "io/tls/tickets.h"
 #include "t/unit/io/tls_test.h"
 
 #define MANY 300000u
@@ -624,6 +625,90 @@ TEST("/tls/a certificate and a key must belong together")
 	s = tls_secure_new(of(both), of(a.key), &fault);
 	g_assert_nonnull(s);
 	tls_secure_free(s);
+}
+
+/* ---- tickets */
+
+TEST("/tls/keys of tickets change, and stay while tickets are valid")
+{
+	const uint64_t period = TLS_TICKET_S * NS_PER_S;
+	struct tls_ticket_key first, k;
+	uint64_t now = clock_mono_ns();
+	unsigned i;
+	bool old;
+
+	g_assert_true(tls_ticket_newest(now, &first));
+	now = first.made_ns;
+	g_assert_true(tls_ticket_newest(now + period - 1, &k));
+	g_assert_cmpmem(&k, sizeof(k), &first, sizeof(first));
+	for (i = 1; i <= TLS_TICKET_KEYS; i++) {
+		g_assert_true(tls_ticket_newest(now + i * period, &k));
+		g_assert_cmpuint(k.made_ns, ==, now + i * period);
+		g_assert_cmpint(memcmp(k.name, first.name, sizeof(k.name)), !=, 0);
+		g_assert_true(tls_ticket_find(k.name, &k, &old));
+		g_assert_false(old);
+		g_assert_cmpint(tls_ticket_find(first.name, &k, &old), ==, i < TLS_TICKET_KEYS);
+		g_assert_true(i == TLS_TICKET_KEYS || old);
+	}
+	memset(k.name, 0, sizeof(k.name));
+	g_assert_false(tls_ticket_find(k.name, &k, &old));
+}
+
+/* A connection to a socket with these files, with a session of an earlier one or NULL.  Returns its
+ * session. */
+static SSL_SESSION *
+session_of(struct io_secure *with, SSL_SESSION *earlier, bool *resumed)
+{
+	struct io_secure *own = secure;
+	SSL_SESSION *session;
+	struct io_sock s;
+	struct peer p;
+	int fd;
+
+	secure = with;
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	if (earlier != NULL)
+		SSL_set_session(p.ssl, earlier);
+	g_assert_true(shake_hands(&s, &p));
+	ngot = 0;
+	g_assert_true(peer_read(&p)); /* the tickets */
+	*resumed = SSL_session_reused(p.ssl) == 1;
+	session = SSL_get1_session(p.ssl);
+	/* else OpenSSL takes the session for a broken one */
+	SSL_set_shutdown(p.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	sock_close(&s);
+	peer_free(&p);
+	secure = own;
+	return (session);
+}
+
+TLS_TEST("/tls/a session is resumed after a reload, but not with another certificate")
+{
+	struct pem pem, pem2;
+	struct tls_fault fault;
+	struct io_secure *a, *b, *other;
+	SSL_SESSION *first, *second;
+	bool resumed;
+
+	pem_make(&pem);
+	pem_make(&pem2);
+	a = tls_secure_new(of(pem.chain), of(pem.key), &fault);
+	b = tls_secure_new(of(pem.chain), of(pem.key), &fault);
+	other = tls_secure_new(of(pem2.chain), of(pem2.key), &fault);
+	first = session_of(a, NULL, &resumed);
+	g_assert_false(resumed);
+	tls_secure_free(a);
+	second = session_of(b, first, &resumed);
+	g_assert_true(resumed);
+	SSL_SESSION_free(first);
+	first = session_of(other, second, &resumed);
+	g_assert_false(resumed);
+	SSL_SESSION_free(first);
+	SSL_SESSION_free(second);
+	g_assert_cmpuint(io->counters->tls_resumed, ==, 1);
+	tls_secure_free(b);
+	tls_secure_free(other);
 }
 
 /* ---- flights */
