@@ -1,0 +1,32 @@
+/* t/fuzz/fuzz_tls_flight.c -- any bytes as the beginning of a handshake: every prefix asks for more
+ * until the answer is final, and no answer is later than the bound. */
+#include "base/must.h"
+#include "io/tls/flight.h"
+#include "t/fuzz/fuzz.h"
+
+const struct fuzz_seed fuzz_seeds[] = {
+	SEED("\x16\x03\x01\0\x0a\x01\0\0\x06\x03\x03\0\0\0\0"),
+	SEED("\x16\x03\x01\0\x01\x01\x16\x03\x01\0\x01\0\x16\x03\x01\0\x03\0\x01\0"),
+	SEED("\x16\x03\x03\0\x04\x02\0\0\0"),
+	SEED("\x16\x03\x01\0\x04\x01\x7f\xff\xff"),
+	SEED("\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x05hello"),
+	SEED("GET / HTTP/1.1\r\n"),
+	{ NULL, 0 },
+};
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	enum tls_flight whole, part = TLS_FLIGHT_MORE, later;
+	size_t i;
+
+	n = n < TLS_FLIGHT_MAX ? n : TLS_FLIGHT_MAX;
+	whole = tls_flight(p, n, true);
+	must(whole != TLS_FLIGHT_MORE || n < TLS_FLIGHT_MAX);
+	for (i = 0; i <= n && part == TLS_FLIGHT_MORE; i++)
+		part = tls_flight(p, i, true);
+	must(part == whole);
+	later = tls_flight(p, n, false);
+	must(later == TLS_FLIGHT_READY || (later == TLS_FLIGHT_MORE && n < TLS_FLIGHT_MAX));
+	return (0);
+}
