@@ -18,8 +18,9 @@
 #include "io/io.h"
 
 struct io_transport_calls {
-	/* bytes (> 0), 0 at the end of the stream, -EAGAIN, -errno */
-	int64_t (*receive)(struct io_sock *, char *buf, size_t most);
+	/* Bytes (> 0), 0 at the end of the stream, -EAGAIN, -errno.  Charges io->budget for what it
+	 * computes. */
+	int64_t (*receive)(struct io *, struct io_sock *, char *buf, size_t most);
 	/* Bytes accepted (> 0), -EAGAIN, -errno.  The next send begins with the bytes that were not
 	 * accepted. */
 	int64_t (*send)(struct io_sock *, const struct iovec *, int n, bool more);

@@ -221,7 +221,7 @@ try_recv(struct io *io, struct io_op *op)
 	most = recv_most(op);
 	if (!op->drops && (buf = io_window_get(io)) == NULL)
 		return (done_with(op, -ENOMEM));
-	n = s->transport != NULL ? s->transport->calls->receive(s, buf, most)
+	n = s->transport != NULL ? s->transport->calls->receive(io, s, buf, most)
 				 : recv_plain(op, buf, most);
 	if (n <= 0)
 		io_give_back(io, buf);

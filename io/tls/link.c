@@ -205,7 +205,7 @@ no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 }
 
 static int64_t
-link_receive(struct io_sock *s, char *buf, size_t most)
+link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 {
 	struct tls_link *l = link_of(s);
 	size_t got = 0, k = 0;
@@ -223,6 +223,8 @@ link_receive(struct io_sock *s, char *buf, size_t most)
 		got += rc == 1 ? k : 0;
 		records++;
 	}
+	/* a record of one byte takes a microsecond, and one of 16 KiB little more than its bytes */
+	io->budget -= (int64_t)records * IO_CALLBACK;
 	if (rc != 1)
 		none = no_bytes(l, s, rc);
 	if (l->owed == 0 && l->out.n != 0)
