@@ -41,6 +41,7 @@ subtest '-t says what is wrong with a certificate' => sub {
 	};
 	is $check->(ssl()), "0 Syntax OK\n", 'a good one';
 	is $check->(qq{ssl.engine = "enable"\nssl.pemfile = "$dir/both.pem"\n}), "0 Syntax OK\n", 'certificate and key in one file';
+	is $check->(ssl() . qq{\$SERVER["socket"] == ":0" {\nssl.engine = "enable"\nssl.pemfile = "$dir/both.pem"\n}\n}), "0 Syntax OK\n", '... in a block, beside a key outside of it';
 	is $check->(qq{ssl.pemfile = "$dir/none"\n}), "0 Syntax OK\n", 'one that no socket uses';
 	for ([qq{ssl.engine = "enable"\n}, qr{^78 DIR/x\.conf:3:14: ssl\.engine: ssl\.pemfile is not set; write the file}, 'no certificate'],
 		[qq{ssl.engine = "enable"\nssl.pemfile = "$dir/none"\n}, qr{^78 DIR/x\.conf:4:15: ssl\.pemfile: "DIR/none": No such file}, 'a missing file'],

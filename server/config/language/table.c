@@ -178,6 +178,19 @@ check_entry(struct check *k)
 	}
 }
 
+/* A key belongs to its certificate: a block that sets ssl.pemfile alone has its key there, whatever
+ * ssl.privkey is around it. */
+static void
+forget_outer_key(const struct check *k)
+{
+	static const char *const none = NULL;
+	struct cfg_setting s = { (uint16_t)(find(k, TEXT("ssl.privkey")) - 1), &none };
+
+	if (cfg_entry_find(k->block, TEXT("ssl.pemfile")) != NULL &&
+	    cfg_entry_find(k->block, TEXT("ssl.privkey")) == NULL)
+		g_array_append_val(k->block->settings, s);
+}
+
 /* ---------------------------------------------------------------- settings of pools */
 
 /* The backends that a pool setting in block b would change; NULL: b is the right place. */
@@ -248,6 +261,7 @@ cfg_table_check(struct config *cfg)
 			k.e = g_ptr_array_index(k.block->entries, j);
 			check_entry(&k);
 		}
+		forget_outer_key(&k);
 	}
 	cfg_modules_check(cfg);
 	check_pool_settings(&k);
