@@ -217,6 +217,9 @@ struct io_op {
 		} work;
 		struct {
 			const struct io_secure *with;
+			/* NULL, or what takes its place for a host that the client names; returns
+			 * NULL: nothing. */
+			const struct io_secure *(*choose)(struct io_op *, struct text host);
 			/* Received on the socket before; copied by op_submit(). */
 			struct text early;
 			const char *why; /* out: of a failure, a constant text, or NULL */

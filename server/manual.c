@@ -59,6 +59,9 @@ facts(struct manpage *p, const struct directive *d)
 		buf_str(&b, "; outside of conditions only");
 	else if (d->scope[0] == 'S')
 		buf_str(&b, "; outside of conditions, or in $SERVER[\"socket\"] only");
+	else if (d->scope[0] == 'H')
+		buf_str(&b, "; outside of conditions, or in $SERVER[\"socket\"] and "
+			    "$HTTP[\"host\"] only");
 	else if (d->scope[0] == 'P')
 		buf_str(&b, "; of the pool: write it in the block of proxy-core.backends or "
 			    "around it");

@@ -1,7 +1,6 @@
 /* io/tls/context.c -- what a listening socket has: its certificate, its key, its settings.
  *
- * Here come the choice of a certificate by name (SNI), stapled answers and the certificates of
- * clients.
+ * Here come stapled answers and the certificates of clients.
  */
 #include <openssl/err.h>
 #include <openssl/pem.h>

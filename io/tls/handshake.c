@@ -13,6 +13,7 @@
 #include "io/disk/job.h"
 #include "io/engine.h"
 #include "io/tls/flight.h"
+#include "io/tls/hello.h"
 #include "io/tls/impl.h"
 
 /* A handshake has two to four flights.  A client that sends each byte as a record of its own gets
@@ -163,6 +164,23 @@ park(struct io *io, struct io_op *op, bool writes)
 	return (false);
 }
 
+/* The hello is there: the certificate is that of the host that it names. */
+static void
+choose(struct io_op *op)
+{
+	struct tls_link *l = link_of(op);
+	const struct io_secure *with;
+	char buf[TLS_NAME_MAX + 1];
+	struct text host;
+
+	if (op->handshake.choose == NULL)
+		return;
+	host = tls_hello_name(l->in.p + l->in_at, l->in.n - l->in_at, buf);
+	with = host.n != 0 ? op->handshake.choose(op, host) : NULL;
+	if (with != NULL)
+		tls_link_use(l, container_of(with, struct tls_secure, secure)->ctx);
+}
+
 static bool
 next_flight(struct io *io, struct io_op *op)
 {
@@ -172,6 +190,8 @@ next_flight(struct io *io, struct io_op *op)
 	while (k > 0) {
 		switch (tls_flight(l->in.p + l->in_at, l->in.n - l->in_at, l->step == TLS_BEGINS)) {
 		case TLS_FLIGHT_READY:
+			if (l->step == TLS_BEGINS)
+				choose(op);
 			return (l->steps < STEPS_MAX
 				    ? step_start(io, op)
 				    : ended(op, -EPROTO, "the handshake has too many pieces"));

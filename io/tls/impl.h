@@ -2,6 +2,7 @@
  *
  *   context.c    what a listening socket has: certificate, key, settings
  *   flight.c     when bytes are worth a step of the handshake
+ *   hello.c      the name of the host in a hello
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
  *   link.c       a socket after its handshake: records to bytes, and back
  *   bio.c        how OpenSSL reads and writes
@@ -54,6 +55,8 @@ BIO *tls_bio_new(struct tls_link *); /* NULL: no memory */
 int tls_flush(struct tls_link *, struct io_sock *, bool more);
 extern const struct io_transport_calls tls_link_calls;
 struct tls_link *tls_link_new(SSL_CTX *); /* takes a reference of its own; NULL: no memory */
+/* Takes a reference of its own to another one, before its first step. */
+void tls_link_use(struct tls_link *, SSL_CTX *);
 void tls_link_free(struct tls_link *);
 const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
 

@@ -288,6 +288,14 @@ const struct io_transport_calls tls_link_calls = {
 	.free = link_free,
 };
 
+void
+tls_link_use(struct tls_link *l, SSL_CTX *ctx)
+{
+	SSL_CTX_up_ref(ctx);
+	SSL_CTX_free(l->ctx);
+	l->ctx = ctx;
+}
+
 struct tls_link *
 tls_link_new(SSL_CTX *ctx)
 {
@@ -296,8 +304,7 @@ tls_link_new(SSL_CTX *ctx)
 	if (l == NULL)
 		return (NULL);
 	l->transport.calls = &tls_link_calls;
-	SSL_CTX_up_ref(ctx);
-	l->ctx = ctx;
+	tls_link_use(l, ctx);
 	l->fd = -1;
 	buf_init(&l->in, 0);
 	buf_init(&l->out, 0);

@@ -356,10 +356,21 @@ secure_socket(struct opening *k, const struct conf *c)
 	return (!c->ssl_engine || resources_secure(k->p, c) != NULL || secure_load(k, c));
 }
 
+/* Certificates of hosts: of all blocks, since a block does not say which sockets it is for. */
+static bool
+secure_block(const struct conf *c, void *arg)
+{
+	struct opening *k = arg;
+
+	k->c = c;
+	return (!is_set(c->ssl_pemfile) || resources_secure(k->p, c) != NULL || secure_load(k, c));
+}
+
 /* Of each socket, and of one that the service manager passes and no block names. */
 static bool
 secure_all(struct opening *k)
 {
+	bool some = config_global(k->config)->ssl_engine;
 	const char *name;
 	struct conf c;
 	size_t i;
@@ -368,31 +379,32 @@ secure_all(struct opening *k)
 		config_socket(k->config, name, &c);
 		if (!secure_socket(k, &c))
 			return (false);
+		some = some || c.ssl_engine;
 	}
-	return (secure_socket(k, config_global(k->config)));
+	return (secure_socket(k, config_global(k->config)) &&
+		(!some || config_each(k->config, secure_block, k)));
 }
 
+/* Once: thousands of blocks may be within one that sets it. */
 static void
-secure_fetch(struct opening *k)
+pem_fetch(struct opening *k, const char *file)
 {
-	struct tls_fetch {
-		struct source chain, key;
-	} f = { 0 };
-	const char *name = "";
-	struct conf c = *config_global(k->config);
-	size_t i;
+	struct source is;
 
-	for (i = 0; name != NULL; i++) {
-		if (c.ssl_engine && is_set(c.ssl_pemfile))
-			f.chain = pem_get(k, c.ssl_pemfile);
-		if (c.ssl_engine && is_set(c.ssl_privkey))
-			f.key = pem_get(k, c.ssl_privkey);
-		source_free(&f.chain);
-		source_free(&f.key);
-		name = config_listen(k->config, i);
-		if (name != NULL)
-			config_socket(k->config, name, &c);
-	}
+	if (!is_set(file) || g_hash_table_contains(k->p->secure, file))
+		return;
+	g_hash_table_insert(k->p->secure, g_strdup(file), NULL);
+	is = pem_get(k, file);
+	source_free(&is);
+}
+
+/* All that secure_all() may read: perhaps more, since a record may have more. */
+static bool
+secure_fetch(const struct conf *c, void *arg)
+{
+	pem_fetch(arg, c->ssl_pemfile);
+	pem_fetch(arg, c->ssl_privkey);
+	return (true);
 }
 
 static void
@@ -506,7 +518,7 @@ resources_fetch(const struct config *config)
 		return; /* the server finds the same */
 	tables_make(p);
 	config_each(config, fetch, &k);
-	secure_fetch(&k);
+	config_each(config, secure_fetch, &k);
 	resources_free(p);
 }
 
@@ -577,7 +589,7 @@ resources_secure(const struct resources *p, const struct conf *c)
 	const struct io_secure *s;
 	char *name;
 
-	if (!c->ssl_engine || !is_set(c->ssl_pemfile))
+	if (!is_set(c->ssl_pemfile))
 		return (NULL);
 	name = name_of_secure(c);
 	s = g_hash_table_lookup(p->secure, name);

@@ -54,8 +54,8 @@ struct backends *resources_backends(const struct resources *, int proxy_number);
 /* What RULES_name made of its setting; NULL: not set.  Two kinds may have one key: settings may
  * share a string. */
 const void *resources_rules(const struct resources *, unsigned nr, const struct conf *);
-/* What a socket with these values (config_socket()) speaks instead of plain bytes, or NULL. */
-const struct io_secure *resources_secure(const struct resources *, const struct conf *socket);
+/* The certificate of these values, with its key; NULL: they have none. */
+const struct io_secure *resources_secure(const struct resources *, const struct conf *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/config/config.h"
+#include "server/config/resources.h"
 #include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
@@ -233,6 +235,20 @@ shaken(struct io_op *op)
 	conn_go(c, op->res == 0 ? &st_read_head : &st_close);
 }
 
+/* The conditions are those of requests to this host; what a request has else is not known yet. */
+static const struct io_secure *
+secure_of_host(struct io_op *op, struct text host)
+{
+	const struct conn *c = container_of(op, struct conn, op);
+	const struct worker_base *w = &c->w->base;
+	const struct conf_input in = { .socket = text_of(c->listener),
+		.scheme = TEXT("https"),
+		.host = host };
+	const struct conf *conf = conf_view_match(w->view, &in);
+
+	return (conf != NULL ? resources_secure(w->conf.resources, conf) : NULL);
+}
+
 const struct conn_state *
 conn_handshake(struct conn *c)
 {
@@ -241,6 +257,7 @@ conn_handshake(struct conn *c)
 	c->op.done = shaken;
 	c->op.client = client_addr_key(client_addr_of(&c->peer.sa));
 	c->op.handshake.with = secure_of(c);
+	c->op.handshake.choose = c->w->base.plain ? NULL : secure_of_host;
 	c->op.handshake.early = c->in;
 	c->op.deadline_ms = (uint32_t)(1000 * c->w->base.global->read_idle);
 	op_submit(c->w->base.io, &c->op);

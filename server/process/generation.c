@@ -232,7 +232,7 @@ listeners_secure(struct generation *g)
 
 	for (i = 0; i < g->listeners.n; i++) {
 		config_socket(g->config, g->listeners.v[i].name, &c);
-		g->listeners.v[i].secure = resources_secure(g->resources, &c);
+		g->listeners.v[i].secure = c.ssl_engine ? resources_secure(g->resources, &c) : NULL;
 	}
 }
 

@@ -2,6 +2,7 @@
  * until the answer is final, and no answer is later than the bound. */
 #include "base/must.h"
 #include "io/tls/flight.h"
+#include "io/tls/hello.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {
@@ -18,6 +19,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	enum tls_flight whole, part = TLS_FLIGHT_MORE, later;
+	char buf[TLS_NAME_MAX + 1];
+	struct text name;
 	size_t i;
 
 	n = n < TLS_FLIGHT_MAX ? n : TLS_FLIGHT_MAX;
@@ -26,6 +29,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	for (i = 0; i <= n && part == TLS_FLIGHT_MORE; i++)
 		part = tls_flight(p, i, true);
 	must(part == whole);
+	name = tls_hello_name(p, n, buf);
+	must(name.n <= TLS_NAME_MAX && (name.n == 0 || strlen(buf) == name.n));
 	later = tls_flight(p, n, false);
 	must(later == TLS_FLIGHT_READY || (later == TLS_FLIGHT_MORE && n < TLS_FLIGHT_MAX));
 	return (0);

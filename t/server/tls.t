@@ -50,7 +50,9 @@ subtest '-t says what is wrong with a certificate' => sub {
 		[qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$other->{key}"\n}, qr{^78 DIR/x\.conf:5:15: ssl\.privkey: "DIR/other\.key": the key does not belong to}, 'the key of another one'],
 		[qq{ssl.engine = "enable"\nssl.pemfile = "$secret->{pem}"\nssl.privkey = "$secret->{key}"\n}, qr{^78 DIR/x\.conf:5:15: ssl\.privkey: "DIR/secret\.key": the key has a passphrase}, 'a passphrase'],
 		[qq{\$SERVER["socket"] == ":0" {\nssl.engine = "enable"\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:5:15: ssl\.pemfile: "DIR/none": No such file}, 'that of a block'],
-		[qq{\$HTTP["host"] == "x" {\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 .*ssl\.pemfile}, 'a condition other than a socket'],
+		[ssl() . qq{\$HTTP["host"] == "x" {\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:7:15: ssl\.pemfile: "DIR/none": No such file}, 'that of a host'],
+		[qq{\$HTTP["host"] == "x" {\nssl.engine = "enable"\n}\n}, qr{^78 DIR/x\.conf:4:1: ssl\.engine is for a listening socket}, 'a host without a socket'],
+		[qq{\$HTTP["url"] == "x" {\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:4:1: ssl\.pemfile is needed before there is a request}, 'another condition'],
 	) {
 		like $check->($_->[0]), $_->[1], $_->[2];
 	}
@@ -245,6 +247,34 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	is scalar(grep { $_->send(req('/a')); (($_->reply // {})->{body} // '') eq 'safe' } @idle), 20, 'idle connections go on';
 	$app->note('go');
 	like $kept->rest, qr/two .*three/s, 'the old reply goes on';
+};
+
+# ---------------------------------------------------------------- hosts
+
+subtest 'a host has a certificate of its own' => sub {
+	my %of = map { $_ => Test::Tls::certificate($keys, $_, host => "$_.example") } qw(a b);
+	my $s = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n} . ssl() . join '', map { qq{\$HTTP["host"] == "$_.example" {\nssl.pemfile = "$of{$_}{pem}"\nssl.privkey = "$of{$_}{key}"\nserver.document-root = "\@DIR\@/$_"\n}\n} } qw(a b));
+	$s->write("$_/who", $_) for qw(a b);
+	$s->write('who', 'none');
+	my $ask = sub ($host, $ca) {
+		my @to = ('--resolve', "$host:@{[ $s->port ]}:127.0.0.1");
+		my $rc = system $curl, '-s', '--max-time', 60, '--cacert', $ca->{pem}, '-o', "$keys/out", @to, "https://$host:@{[ $s->port ]}/who";
+		return $rc == 0 ? slurp("$keys/out") : 'refused';
+	};
+	for (1, 2) {
+		is $ask->("$_.example", $of{$_}), $_, "$_.example" for qw(a b);
+		is $ask->('A.Example', $of{a}), 'a', 'in capitals';
+		is $ask->('a.example', $of{b}), 'refused', '... and not the other one';
+		is $ask->('localhost', $cert), 'none', 'any other host has that of the socket';
+	}
+	is +(curl($s, '/who'))[1], 'none', 'so has an address';
+};
+
+subtest 'ten thousand hosts share a certificate' => sub {
+	my $long = { %$cert, pem => put("$keys/long.pem", "# a comment\n" x 700 . slurp($cert->{pem})) };        # 80 MB if each block reads it
+	my $s = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n} . ssl($long) . join '', map { qq{\$HTTP["host"] == "h$_" { static-file.etags = "disable" }\n} } 1 .. 10_000);
+	$s->write('a', 'x');
+	is +(curl($s, '/a'))[1], 'x', 'the record of the load has it once';
 };
 
 # ---------------------------------------------------------------- sockets

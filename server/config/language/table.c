@@ -93,15 +93,17 @@ resolve_alias(struct check *k)
 	return (true);
 }
 
-/* True if only the listening socket decides whether the conditions of the block are true. */
+/* True if only the listening socket, or also the host, decides whether the conditions of the block
+ * are true. */
 static bool
-is_of_sockets(const struct cfg_block *b)
+is_of_sockets(const struct cfg_block *b, bool or_hosts)
 {
 	const struct cfg_block *p;
 
 	for (; b->ndx != 0; b = b->parent)
 		for (p = b; p != NULL; p = p->prev)
-			if (p->cond.field != NULL && !cfg_field_is_socket(p->cond.field))
+			if (p->cond.field != NULL && !cfg_field_is_socket(p->cond.field) &&
+			    !(or_hosts && cfg_field_is_host(p->cond.field)))
 				return (false);
 	return (true);
 }
@@ -118,7 +120,14 @@ set_field(struct check *k)
 		    k->e->key.p);
 		return;
 	}
-	if (directives[k->d].scope[0] == 'S' && !is_of_sockets(k->block)) {
+	if (directives[k->d].scope[0] == 'H' && !is_of_sockets(k->block, true)) {
+		cfg_error(k->cfg, k->e->pos,
+		    "%s is needed before there is a request; move it out of this block, or into "
+		    "one of $SERVER[\"socket\"] or $HTTP[\"host\"]",
+		    k->e->key.p);
+		return;
+	}
+	if (directives[k->d].scope[0] == 'S' && !is_of_sockets(k->block, false)) {
 		cfg_error(k->cfg, k->e->pos,
 		    "%s is for a listening socket and cannot depend on a request; move it out of "
 		    "this block, or into one of $SERVER[\"socket\"]",
@@ -181,7 +190,7 @@ check_entry(struct check *k)
 /* A key belongs to its certificate: a block that sets ssl.pemfile alone has its key there, whatever
  * ssl.privkey is around it. */
 static void
-forget_outer_key(const struct check *k)
+forget_outer_key(struct check *k)
 {
 	static const char *const none = NULL;
 	struct cfg_setting s = { (uint16_t)(find(k, TEXT("ssl.privkey")) - 1), &none };

@@ -1,5 +1,6 @@
 /* t/unit/io/tls.c -- TLS: handshakes in threads, bytes both ways, ends; and clients that stop, send
  * other things, or leave. */
+#include "io/tls/hello.h"
 #include "io/tls/tickets.h"
 #include "t/unit/io/tls_test.h"
 
@@ -717,6 +718,31 @@ static enum tls_flight
 first(const char *p, size_t n)
 {
 	return (tls_flight(p, n, true));
+}
+
+TLS_TEST("/tls/a hello names its host, in any records")
+{
+	char bytes[4096], split[7 * 4096], buf[TLS_NAME_MAX + 1];
+	size_t n, i, at = 0;
+	struct text name;
+
+	peer_name = "Www.Example";
+	n = hello(bytes, sizeof(bytes));
+	peer_name = NULL;
+	name = tls_hello_name(bytes, n, buf);
+	g_assert_cmpmem(name.p, name.n, "www.example", 11);
+	for (i = TLS_HEAD; i < n; i++, at += 6) {
+		memcpy(split + at, "\x16\x03\x01\x00\x01", 5);
+		split[at + 5] = bytes[i];
+	}
+	name = tls_hello_name(split, at, buf);
+	g_assert_cmpmem(name.p, name.n, "www.example", 11);
+	for (i = 0; i < n; i++) { /* the length of a record says more than there is */
+		name = tls_hello_name(bytes, i, buf);
+		g_assert_cmpuint(name.n, ==, 0);
+	}
+	n = hello(bytes, sizeof(bytes));
+	g_assert_cmpuint(tls_hello_name(bytes, n, buf).n, ==, 0); /* it names none */
 }
 
 TLS_TEST("/tls/a flight is whole at its last byte")

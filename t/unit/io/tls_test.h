@@ -96,6 +96,8 @@ struct peer {
 	SSL *ssl;
 };
 
+static const char *peer_name; /* of the host that it asks for; NULL: none */
+
 static void
 peer_init(struct peer *p, int fd, int version)
 {
@@ -104,6 +106,8 @@ peer_init(struct peer *p, int fd, int version)
 	SSL_CTX_set_max_proto_version(p->ctx, version);
 	SSL_CTX_set_security_level(p->ctx, 0);
 	p->ssl = SSL_new(p->ctx);
+	if (peer_name != NULL)
+		SSL_set_tlsext_host_name(p->ssl, peer_name);
 	g_assert_cmpint(fcntl(fd, F_SETFL, O_NONBLOCK), ==, 0);
 	SSL_set_fd(p->ssl, fd);
 	SSL_set_connect_state(p->ssl);

@@ -1,0 +1,126 @@
+/* io/tls/hello.c -- see hello.h */
+#include "io/tls/hello.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include "io/tls/flight.h"
+
+enum { EXTENSION_NAME = 0, NAME_HOST = 0 };
+#define MESSAGE_HEAD   4u
+#define VERSION_RANDOM 34u
+
+/* Bytes that are still to be read; failed: one was asked for more than there are. */
+struct part {
+	const uint8_t *p;
+	size_t n;
+	bool failed;
+};
+
+static struct part
+take(struct part *from, size_t n)
+{
+	struct part t = { from->p, n, false };
+
+	if (n > from->n) {
+		from->failed = true;
+		from->n = 0;
+		return ((struct part){ .failed = true });
+	}
+	from->p += n;
+	from->n -= n;
+	return (t);
+}
+
+/* A number of this many bytes, the highest first. */
+static size_t
+number(struct part *from, size_t bytes)
+{
+	struct part t = take(from, bytes);
+	size_t v = 0, i;
+
+	for (i = 0; i < t.n; i++)
+		v = v << 8 | t.p[i];
+	return (v);
+}
+
+/* What follows its length, a number of this many bytes. */
+static struct part
+counted(struct part *from, size_t bytes)
+{
+	return (take(from, number(from, bytes)));
+}
+
+/* The bytes of the message, without the heads of its records; all: a buffer of n bytes. */
+static struct part
+message(const uint8_t *p, size_t n, uint8_t *all)
+{
+	struct part in = { p, n, false }, m = { all, 0, false }, record;
+
+	while (in.n > 0) {
+		(void)take(&in, TLS_HEAD - 2);
+		record = counted(&in, 2);
+		if (in.failed || record.failed)
+			break; /* bytes after the hello */
+		memcpy(all + m.n, record.p, record.n);
+		m.n += record.n;
+	}
+	return (m);
+}
+
+static struct part
+extensions(struct part m)
+{
+	(void)take(&m, MESSAGE_HEAD);
+	(void)take(&m, VERSION_RANDOM);
+	(void)counted(&m, 1);
+	(void)counted(&m, 2);
+	(void)counted(&m, 1);
+	return (counted(&m, 2));
+}
+
+static struct part
+extension(struct part all, unsigned type)
+{
+	struct part one;
+	size_t is;
+
+	while (all.n > 0 && !all.failed) {
+		is = number(&all, 2);
+		one = counted(&all, 2);
+		if (is == type && !all.failed)
+			return (one);
+	}
+	return ((struct part){ .failed = true });
+}
+
+static struct text
+host_of(struct part e, char buf[TLS_NAME_MAX + 1])
+{
+	struct part list = counted(&e, 2), name;
+	size_t kind = number(&list, 1), i;
+
+	name = counted(&list, 2);
+	if (list.failed || kind != NAME_HOST || name.n == 0 || name.n > TLS_NAME_MAX)
+		return (TEXT_NONE);
+	for (i = 0; i < name.n; i++) {
+		if (name.p[i] <= ' ' || name.p[i] >= 0x7f)
+			return (TEXT_NONE);
+		buf[i] = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] + 'a' - 'A')
+							      : (char)name.p[i];
+	}
+	buf[name.n] = '\0';
+	return ((struct text){ buf, name.n });
+}
+
+struct text
+tls_hello_name(const void *p, size_t n, char buf[TLS_NAME_MAX + 1])
+{
+	uint8_t *all = malloc(n + 1);
+	struct text name;
+
+	if (all == NULL)
+		return (TEXT_NONE);
+	name = host_of(extension(extensions(message(p, n, all)), EXTENSION_NAME), buf);
+	free(all);
+	return (name);
+}

@@ -1,0 +1,19 @@
+/* io/tls/hello.h -- the name of the host in a client's hello (SNI).  Pure.
+ *
+ *   record ... --> message: type 1, length 3
+ *                           version 2, random 32, session 1+, ciphers 2+, compressions 1+
+ *                           extensions 2+: type 2, length 2+: server_name 0
+ *                                          list 2+: kind 1 (0: host), name 2+
+ */
+#ifndef IO_TLS_HELLO_H
+#define IO_TLS_HELLO_H
+
+#include "base/text.h"
+
+#define TLS_NAME_MAX 255u
+
+/* Of a whole hello (tls_flight() says READY), in lower case, in buf.  TEXT_NONE: there is none, it
+ * is not one of a host, or the hello is malformed, which OpenSSL tells the client. */
+struct text tls_hello_name(const void *p, size_t n, char buf[TLS_NAME_MAX + 1]);
+
+#endif
