@@ -18,9 +18,9 @@
 #define SECURITY_LEVEL 2
 
 static struct io_secure *
-fail(struct tls_secure *s, struct tls_fault *fault, bool of_key, const char *why)
+fail(struct tls_secure *s, struct tls_fault *fault, int of, const char *why)
 {
-	fault->of_key = of_key;
+	fault->of = of;
 	snprintf(fault->why, sizeof(fault->why), "%s", why);
 	ERR_clear_error();
 	if (s != NULL)
@@ -151,6 +151,43 @@ set_up(SSL_CTX *ctx)
 		SSL_CTX_set1_groups_list(ctx, GROUPS) == 1);
 }
 
+static bool
+command(SSL_CONF_CTX *cmds, const struct tls_command *c, char *why, size_t size)
+{
+	const char *reason;
+
+	if (SSL_CONF_cmd(cmds, c->name, c->value) > 0)
+		return (true);
+	reason = tls_reason();
+	snprintf(why, size, "\"%s\" => \"%s\": %s", c->name, c->value,
+	    reason != NULL ? reason : "OpenSSL does not take it");
+	return (false);
+}
+
+/* False: *fault says why. */
+static bool
+obey(SSL_CTX *ctx, const struct tls_command *c, size_t n, struct tls_fault *fault)
+{
+	SSL_CONF_CTX *cmds = SSL_CONF_CTX_new();
+	bool ok = cmds != NULL;
+	size_t i;
+
+	fault->of = TLS_OF_COMMANDS;
+	snprintf(fault->why, sizeof(fault->why), "not enough memory");
+	if (ok) {
+		SSL_CONF_CTX_set_flags(cmds,
+		    SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_SHOW_ERRORS);
+		SSL_CONF_CTX_set_ssl_ctx(cmds, ctx);
+	}
+	for (i = 0; ok && i < n; i++) {
+		ERR_clear_error();
+		ok = command(cmds, &c[i], fault->why, sizeof(fault->why));
+	}
+	ok = ok && SSL_CONF_CTX_finish(cmds) == 1;
+	SSL_CONF_CTX_free(cmds);
+	return (ok);
+}
+
 static const struct io_secure calls = { .begin = tls_begin, .try = tls_try };
 
 /* The configuration of OpenSSL (/etc/ssl/openssl.cnf) is not read: that of the server is the only
@@ -164,7 +201,8 @@ prepare(void)
 }
 
 struct io_secure *
-tls_secure_new(struct text chain, struct text key, struct tls_fault *fault)
+tls_secure_new(struct text chain, struct text key, const struct tls_command *commands, size_t n,
+    struct tls_fault *fault)
 {
 	struct tls_secure *s = calloc(1, sizeof(*s));
 	BIO *certs = NULL, *keys = NULL;
@@ -172,10 +210,13 @@ tls_secure_new(struct text chain, struct text key, struct tls_fault *fault)
 	bool of_key;
 
 	if (s == NULL || !prepare() || (s->ctx = SSL_CTX_new(TLS_server_method())) == NULL ||
-	    !set_up(s->ctx)) {
-		return (fail(s, fault, false, "OpenSSL cannot start"));
-	}
+	    !set_up(s->ctx))
+		return (fail(s, fault, TLS_OF_CHAIN, "OpenSSL cannot start"));
 	s->secure = calls;
+	if (!obey(s->ctx, commands, n, fault)) {
+		tls_secure_free(&s->secure);
+		return (NULL);
+	}
 	certs = open_text(chain);
 	keys = open_text(key.p != NULL ? key : chain);
 	why = certs == NULL || keys == NULL ? "not enough memory" : take_chain(s->ctx, certs);
@@ -185,7 +226,7 @@ tls_secure_new(struct text chain, struct text key, struct tls_fault *fault)
 	BIO_free(certs);
 	BIO_free(keys);
 	ERR_clear_error();
-	return (why != NULL ? fail(s, fault, of_key, why) : &s->secure);
+	return (why != NULL ? fail(s, fault, of_key ? TLS_OF_KEY : TLS_OF_CHAIN, why) : &s->secure);
 }
 
 void

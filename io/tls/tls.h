@@ -18,13 +18,18 @@
 struct io_secure;
 
 struct tls_fault {
-	bool of_key; /* the mistake is in the key, not in the certificate */
+	enum { TLS_OF_CHAIN, TLS_OF_KEY, TLS_OF_COMMANDS } of;
 	char why[256];
 };
 
+struct tls_command { /* see SSL_CONF_cmd(3) */
+	const char *name, *value;
+};
+
 /* chain: the certificate, then those between it and a root.  key: TEXT_NONE if it is in chain, too.
- * NULL: *fault says why. */
-struct io_secure *tls_secure_new(struct text chain, struct text key, struct tls_fault *fault);
+ * commands: n of them, after the defaults.  NULL: *fault says why. */
+struct io_secure *tls_secure_new(struct text chain, struct text key,
+    const struct tls_command *commands, size_t n, struct tls_fault *fault);
 void tls_secure_free(struct io_secure *); /* NULL is allowed */
 
 #endif

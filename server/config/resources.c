@@ -299,8 +299,11 @@ pem_get(struct opening *k, const char *file)
 static char *
 name_of_secure(const struct conf *c)
 {
-	return (g_strdup_printf("%s\n%s", c->ssl_pemfile,
-	    is_set(c->ssl_privkey) ? c->ssl_privkey : ""));
+	const struct conf_map *cmds =
+	    &c->ssl_conf_cmd; /* blocks that do not set it share its rows */
+
+	return (g_strdup_printf("%s\n%s\n%p", c->ssl_pemfile,
+	    is_set(c->ssl_privkey) ? c->ssl_privkey : "", cmds->n != 0 ? (void *)cmds->v : NULL));
 }
 
 static void
@@ -310,18 +313,32 @@ secure_free(void *secure)
 }
 
 static bool
+secure_refused(struct opening *k, const struct conf *c, const struct tls_fault *fault)
+{
+	if (fault->of == TLS_OF_COMMANDS)
+		return (refuse(k, "ssl.openssl.ssl-conf-cmd", fault->why));
+	return (fault->of == TLS_OF_KEY && is_set(c->ssl_privkey)
+		    ? refuse_value(k, "ssl.privkey", c->ssl_privkey, fault->why)
+		    : refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault->why));
+}
+
+static bool
 secure_make(struct opening *k, const struct conf *c, struct text chain, struct text key)
 {
+	const struct conf_map *rows = &c->ssl_conf_cmd;
+	struct tls_command *cmds = g_new0(struct tls_command, rows->n + 1);
 	struct tls_fault fault;
-	struct io_secure *s = tls_secure_new(chain, key, &fault);
+	struct io_secure *s;
+	size_t i;
 
-	if (s != NULL) {
-		g_hash_table_insert(k->p->secure, name_of_secure(c), s);
-		return (true);
-	}
-	return (fault.of_key && is_set(c->ssl_privkey)
-		    ? refuse_value(k, "ssl.privkey", c->ssl_privkey, fault.why)
-		    : refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault.why));
+	for (i = 0; i < rows->n; i++)
+		cmds[i] = (struct tls_command){ rows->v[i].key.p, rows->v[i].value.p };
+	s = tls_secure_new(chain, key, cmds, rows->n, &fault);
+	g_free(cmds);
+	if (s == NULL)
+		return (secure_refused(k, c, &fault));
+	g_hash_table_insert(k->p->secure, name_of_secure(c), s);
+	return (true);
 }
 
 static bool

@@ -50,6 +50,7 @@ subtest '-t says what is wrong with a certificate' => sub {
 		[qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$other->{key}"\n}, qr{^78 DIR/x\.conf:5:15: ssl\.privkey: "DIR/other\.key": the key does not belong to}, 'the key of another one'],
 		[qq{ssl.engine = "enable"\nssl.pemfile = "$secret->{pem}"\nssl.privkey = "$secret->{key}"\n}, qr{^78 DIR/x\.conf:5:15: ssl\.privkey: "DIR/secret\.key": the key has a passphrase}, 'a passphrase'],
 		[qq{\$SERVER["socket"] == ":0" {\nssl.engine = "enable"\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:5:15: ssl\.pemfile: "DIR/none": No such file}, 'that of a block'],
+		[ssl() . qq{ssl.openssl.ssl-conf-cmd = ( "MinProtocol" => "TLSv9" )\n}, qr{^78 DIR/x\.conf:6:28: ssl\.openssl\.ssl-conf-cmd: "MinProtocol" => "TLSv9": }, 'a broken command'],
 		[ssl() . qq{\$HTTP["host"] == "x" {\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:7:15: ssl\.pemfile: "DIR/none": No such file}, 'that of a host'],
 		[qq{\$HTTP["host"] == "x" {\nssl.engine = "enable"\n}\n}, qr{^78 DIR/x\.conf:4:1: ssl\.engine is for a listening socket}, 'a host without a socket'],
 		[qq{\$HTTP["url"] == "x" {\nssl.pemfile = "$dir/none"\n}\n}, qr{^78 DIR/x\.conf:4:1: ssl\.pemfile is needed before there is a request}, 'another condition'],
@@ -287,6 +288,13 @@ subtest 'ssl.engine outside of blocks is for server.port' => sub {
 		is $s->fetch('/a', Connection => 'close')->{body}, 'x', "$case->[0]: http" if $case->[1] eq 'http';
 		is $s->fetch('/to?q', Connection => 'close')->{header}{location}, 'https://localhost/to?q', '... and the redirect of doc/server.md' if $case->[1] eq 'http';
 	}
+};
+
+subtest 'commands of OpenSSL' => sub {
+	my $s = Test::Server->start(conf => ssl() . qq{ssl.openssl.ssl-conf-cmd = ( "MinProtocol" => "TLSv1.3" )\n});
+	$s->write('a', 'x');
+	is +(curl($s, '/a'))[1], 'x', 'TLS 1.3';
+	isnt +(curl($s, '/a', '--tls-max', '1.2'))[0], 0, '... and no older one';
 };
 
 subtest 'the header of the PROXY protocol is plain' => sub {

@@ -67,7 +67,7 @@ tls_up(void)
 
 	loop_up(file_backends[0], 1, 8);
 	pem_make(&pem);
-	secure = tls_secure_new(of(pem.chain), of(pem.key), &fault);
+	secure = tls_secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
 	g_assert_nonnull(secure);
 }
 
