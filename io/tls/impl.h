@@ -1,6 +1,7 @@
 /* io/tls/impl.h -- inside io/tls/ only.
  *
- *   context.c    what a listening socket has: certificate, key, settings
+ *   context.c    what a listening socket has: its settings
+ *   pem.c        ... its certificate and key
  *   flight.c     when bytes are worth a step of the handshake
  *   hello.c      the name of the host in a hello
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
@@ -59,6 +60,10 @@ struct tls_link *tls_link_new(SSL_CTX *); /* takes a reference of its own; NULL:
 void tls_link_use(struct tls_link *, SSL_CTX *);
 void tls_link_free(struct tls_link *);
 const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
+
+/* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
+const char *tls_pem_chain(SSL_CTX *, struct text pem);
+const char *tls_pem_key(SSL_CTX *, struct text pem);
 
 /* handshake.c: the two functions of struct io_secure */
 int tls_begin(struct io *, struct io_op *);

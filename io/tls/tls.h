@@ -26,10 +26,15 @@ struct tls_command { /* see SSL_CONF_cmd(3) */
 	const char *name, *value;
 };
 
-/* chain: the certificate, then those between it and a root.  key: TEXT_NONE if it is in chain, too.
- * commands: n of them, after the defaults.  NULL: *fault says why. */
-struct io_secure *tls_secure_new(struct text chain, struct text key,
-    const struct tls_command *commands, size_t n, struct tls_fault *fault);
+struct tls_settings {
+	struct text chain; /* PEM: the certificate, then those between it and a root */
+	struct text key;   /* PEM; TEXT_NONE: it is in chain, too */
+	const struct tls_command *commands; /* after the defaults */
+	size_t ncommands;
+};
+
+/* Copies what it keeps.  NULL: *fault says why. */
+struct io_secure *tls_secure_new(const struct tls_settings *, struct tls_fault *);
 void tls_secure_free(struct io_secure *); /* NULL is allowed */
 
 #endif

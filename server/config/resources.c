@@ -327,13 +327,14 @@ secure_make(struct opening *k, const struct conf *c, struct text chain, struct t
 {
 	const struct conf_map *rows = &c->ssl_conf_cmd;
 	struct tls_command *cmds = g_new0(struct tls_command, rows->n + 1);
+	struct tls_settings set = { chain, key, cmds, rows->n };
 	struct tls_fault fault;
 	struct io_secure *s;
 	size_t i;
 
 	for (i = 0; i < rows->n; i++)
 		cmds[i] = (struct tls_command){ rows->v[i].key.p, rows->v[i].value.p };
-	s = tls_secure_new(chain, key, cmds, rows->n, &fault);
+	s = tls_secure_new(&set, &fault);
 	g_free(cmds);
 	if (s == NULL)
 		return (secure_refused(k, c, &fault));

@@ -607,7 +607,7 @@ refused(struct text chain, struct text key, bool of_key, const char *why)
 {
 	struct tls_fault fault;
 
-	g_assert_null(tls_secure_new(chain, key, NULL, 0, &fault));
+	g_assert_null(secure_new(chain, key, NULL, 0, &fault));
 	g_assert_cmpint(fault.of, ==, of_key ? TLS_OF_KEY : TLS_OF_CHAIN);
 	g_assert_nonnull(strstr(fault.why, why));
 }
@@ -628,11 +628,11 @@ TEST("/tls/a certificate and a key must belong together")
 	refused(of(a.chain), TEXT(""), true, "no key");
 	refused(of(a.chain), TEXT_NONE, true, "no key");
 	snprintf(both, sizeof(both), "%s%s", a.key, a.chain);
-	s = tls_secure_new(of(both), TEXT_NONE, NULL, 0, &fault);
+	s = secure_new(of(both), TEXT_NONE, NULL, 0, &fault);
 	g_assert_nonnull(s);
 	tls_secure_free(s);
 	snprintf(both, sizeof(both), "%s%s", a.chain, b.chain); /* a chain of two */
-	s = tls_secure_new(of(both), of(a.key), NULL, 0, &fault);
+	s = secure_new(of(both), of(a.key), NULL, 0, &fault);
 	g_assert_nonnull(s);
 	tls_secure_free(s);
 }
@@ -648,7 +648,7 @@ version_with(const struct tls_command *commands, size_t n)
 	int version;
 
 	pem_make(&pem);
-	secure = tls_secure_new(of(pem.chain), of(pem.key), commands, n, &fault);
+	secure = secure_new(of(pem.chain), of(pem.key), commands, n, &fault);
 	g_assert_nonnull(secure);
 	tls_pair(&s, &p, 0, TLS1_3_VERSION);
 	version = SSL_version(p.ssl);
@@ -669,7 +669,7 @@ TLS_TEST("/tls/commands of OpenSSL change the defaults")
 
 	g_assert_cmpint(version_with(NULL, 0), ==, TLS1_3_VERSION);
 	g_assert_cmpint(version_with(&old, 1), ==, TLS1_2_VERSION);
-	g_assert_null(tls_secure_new(TEXT(""), TEXT(""), bad, 2, &fault));
+	g_assert_null(secure_new(TEXT(""), TEXT(""), bad, 2, &fault));
 	g_assert_cmpint(fault.of, ==, TLS_OF_COMMANDS);
 	g_assert_nonnull(strstr(fault.why, "\"MaxProtocol\" => \"fast\": "));
 }
@@ -740,9 +740,9 @@ TLS_TEST("/tls/a session is resumed after a reload, but not with another certifi
 
 	pem_make(&pem);
 	pem_make(&pem2);
-	a = tls_secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
-	b = tls_secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
-	other = tls_secure_new(of(pem2.chain), of(pem2.key), NULL, 0, &fault);
+	a = secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
+	b = secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
+	other = secure_new(of(pem2.chain), of(pem2.key), NULL, 0, &fault);
 	first = session_of(a, NULL, &resumed);
 	g_assert_false(resumed);
 	tls_secure_free(a);

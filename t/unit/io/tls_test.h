@@ -59,6 +59,15 @@ of(const char *s)
 	return ((struct text){ s, strlen(s) });
 }
 
+static struct io_secure *
+secure_new(struct text chain, struct text key, const struct tls_command *commands, size_t n,
+    struct tls_fault *fault)
+{
+	struct tls_settings set = { chain, key, commands, n };
+
+	return (tls_secure_new(&set, fault));
+}
+
 static void G_GNUC_UNUSED
 tls_up(void)
 {
@@ -67,7 +76,7 @@ tls_up(void)
 
 	loop_up(file_backends[0], 1, 8);
 	pem_make(&pem);
-	secure = tls_secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
+	secure = secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
 	g_assert_nonnull(secure);
 }
 

@@ -1,0 +1,114 @@
+/* io/tls/pem.c -- certificates and keys, from the text of their files */
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include "io/tls/impl.h"
+
+static BIO *
+open_text(struct text t)
+{
+	return (t.n <= INT32_MAX ? BIO_new_mem_buf(t.p != NULL ? t.p : "", (int)t.n) : NULL);
+}
+
+/* OpenSSL asks for the passphrase of a key.  Nobody is there to type it. */
+static int
+no_passphrase(char *p, int n, int rw, void *asked)
+{
+	*(bool *)asked = true;
+	return (-1);
+}
+
+static X509 *
+next_certificate(BIO *b)
+{
+	bool asked;
+
+	return (PEM_read_bio_X509_AUX(b, NULL, no_passphrase, &asked));
+}
+
+static bool
+is_at_end(void)
+{
+	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
+}
+
+/* A session is resumed only where the same certificate would be shown: its client believed that
+ * one. */
+static bool
+name_sessions(SSL_CTX *ctx, const X509 *x)
+{
+	unsigned char md[EVP_MAX_MD_SIZE];
+	unsigned n = 0;
+
+	return (X509_digest(x, EVP_sha256(), md, &n) == 1 &&
+		SSL_CTX_set_session_id_context(ctx, md, n) == 1);
+}
+
+static const char *
+chain_from(SSL_CTX *ctx, BIO *b)
+{
+	X509 *x = next_certificate(b);
+	bool ok;
+
+	if (x == NULL)
+		return (is_at_end() ? "no certificate is in the file: expected -----BEGIN "
+				      "CERTIFICATE-----"
+				    : "the certificate cannot be read; copy the file again");
+	ok = SSL_CTX_use_certificate(ctx, x) == 1 && name_sessions(ctx, x);
+	X509_free(x);
+	if (!ok)
+		return (tls_reason());
+	while ((x = next_certificate(b)) != NULL)
+		if (SSL_CTX_add0_chain_cert(ctx, x) != 1) {
+			X509_free(x);
+			return (tls_reason());
+		}
+	return (is_at_end() ? NULL
+			    : "a certificate after the first one cannot be read; copy the file "
+			      "again");
+}
+
+static const char *
+key_from(SSL_CTX *ctx, BIO *b)
+{
+	const char *why = NULL;
+	bool asked = false;
+	EVP_PKEY *key;
+
+	key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked);
+	if (key == NULL && asked)
+		return ("the key has a passphrase, which the server cannot ask for; write it "
+			"without one: openssl pkey -in OLD -out NEW");
+	if (key == NULL)
+		return ("no key that can be read is in the file: expected -----BEGIN PRIVATE "
+			"KEY-----");
+	if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
+		why = "the key does not belong to the certificate in ssl.pemfile";
+	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
+		why = tls_reason();
+	EVP_PKEY_free(key);
+	return (why);
+}
+
+static const char *
+take(SSL_CTX *ctx, struct text pem, const char *(*from)(SSL_CTX *, BIO *))
+{
+	BIO *b = open_text(pem);
+	const char *why = b == NULL ? "not enough memory" : from(ctx, b);
+
+	BIO_free(b);
+	ERR_clear_error();
+	return (why);
+}
+
+const char *
+tls_pem_chain(SSL_CTX *ctx, struct text pem)
+{
+	return (take(ctx, pem, chain_from));
+}
+
+const char *
+tls_pem_key(SSL_CTX *ctx, struct text pem)
+{
+	return (take(ctx, pem, key_from));
+}
