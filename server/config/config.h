@@ -127,6 +127,10 @@ bool config_each(const struct config *, bool (*fn)(const struct conf *, void *ar
  * separated by spaces; the message is about the first that the innermost block sets.  A default has
  * no place: "NAME: ". */
 void config_where(const struct config *, const struct conf *, const char *names, struct buf *out);
+/* Writes such a message to err (errsize bytes).  Always returns false, so that a function can end
+ * with it. */
+bool config_refuse(const struct config *, const struct conf *, const char *names, const char *why,
+    char *err, size_t errsize);
 /* Values of a listening socket: of the file and of $SERVER["socket"] blocks, but of no other
  * condition. */
 void config_socket(const struct config *, const char *socket, struct conf *);

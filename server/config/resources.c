@@ -12,8 +12,8 @@
 #include "files/root.h"
 #include "io/io.h"
 #include "io/safe_open.h"
-#include "io/tls/tls.h"
 #include "proxy-core/backends.h"
+#include "server/config/certificates.h"
 #include "server/config/check/mime.h"
 #include "server/config/page.h"
 #include "server/module/rules.h"
@@ -30,13 +30,13 @@ struct resources {
 	GHashTable *dirs;     /* -> struct root */
 	GHashTable *logs;     /* -> struct logfile, owned by the process */
 	GHashTable *pages;    /* -> struct page[PAGES] */
-	GHashTable *secure;   /* by name_of_secure() -> struct io_secure */
 	GHashTable *mimes;    /* by the rows of the map -> struct mime */
 	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
 	const struct rules_kind *const *kinds;
 	GHashTable *rules[RULES + 1]; /* by kind, by its key -> struct rules_made */
 	struct homes *homes;          /* NULL: not used */
 	struct targets *targets;      /* NULL: not made yet */
+	struct certificates *certificates;
 	GPtrArray *backends; /* struct backends, by proxy_number; status pages show them, too */
 };
 
@@ -65,17 +65,10 @@ is_set(const char *s)
 	return (s != NULL && s[0] != '\0');
 }
 
-/* The error is about the value of a directive, or of one of several (config_where()). */
 static bool
 refuse(struct opening *k, const char *directive, const char *why)
 {
-	struct buf b;
-
-	buf_init(&b, k->errsize);
-	config_where(k->config, k->c, directive, &b);
-	snprintf(k->err, k->errsize, "%.*s%s", (int)b.n, b.n != 0 ? b.p : "", why);
-	buf_free(&b);
-	return (false);
+	return (config_refuse(k->config, k->c, directive, why, k->err, k->errsize));
 }
 
 static bool
@@ -288,143 +281,6 @@ visit_places(struct opening *k, const struct conf *c)
 	return (c->vhost_root == NULL || dir_open(k, "simple-vhost.server-root", c->vhost_root));
 }
 
-/* ---- certificates */
-
-static struct source
-pem_get(struct opening *k, const char *file)
-{
-	return (sources_get(k->sources, SOURCE_FILE, file, NULL));
-}
-
-static char *
-name_of_secure(const struct conf *c)
-{
-	const struct conf_map *cmds =
-	    &c->ssl_conf_cmd; /* blocks that do not set it share its rows */
-
-	return (g_strdup_printf("%s\n%s\n%p", c->ssl_pemfile,
-	    is_set(c->ssl_privkey) ? c->ssl_privkey : "", cmds->n != 0 ? (void *)cmds->v : NULL));
-}
-
-static void
-secure_free(void *secure)
-{
-	tls_secure_free(secure);
-}
-
-static bool
-secure_refused(struct opening *k, const struct conf *c, const struct tls_fault *fault)
-{
-	if (fault->of == TLS_OF_COMMANDS)
-		return (refuse(k, "ssl.openssl.ssl-conf-cmd", fault->why));
-	return (fault->of == TLS_OF_KEY && is_set(c->ssl_privkey)
-		    ? refuse_value(k, "ssl.privkey", c->ssl_privkey, fault->why)
-		    : refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault->why));
-}
-
-static bool
-secure_make(struct opening *k, const struct conf *c, struct text chain, struct text key)
-{
-	const struct conf_map *rows = &c->ssl_conf_cmd;
-	struct tls_command *cmds = g_new0(struct tls_command, rows->n + 1);
-	struct tls_settings set = { chain, key, cmds, rows->n };
-	struct tls_fault fault;
-	struct io_secure *s;
-	size_t i;
-
-	for (i = 0; i < rows->n; i++)
-		cmds[i] = (struct tls_command){ rows->v[i].key.p, rows->v[i].value.p };
-	s = tls_secure_new(&set, &fault);
-	g_free(cmds);
-	if (s == NULL)
-		return (secure_refused(k, c, &fault));
-	g_hash_table_insert(k->p->secure, name_of_secure(c), s);
-	return (true);
-}
-
-static bool
-secure_load(struct opening *k, const struct conf *c)
-{
-	bool apart = is_set(c->ssl_privkey), ok;
-	struct source chain, key = { 0 };
-
-	if (!is_set(c->ssl_pemfile))
-		return (refuse(k, "ssl.engine",
-		    "ssl.pemfile is not set; write the file with the certificate"));
-	chain = pem_get(k, c->ssl_pemfile);
-	if (apart)
-		key = pem_get(k, c->ssl_privkey);
-	if (chain.err != 0)
-		ok = refuse_value(k, "ssl.pemfile", c->ssl_pemfile, strerror(-chain.err));
-	else if (key.err != 0)
-		ok = refuse_value(k, "ssl.privkey", c->ssl_privkey, strerror(-key.err));
-	else
-		ok = secure_make(k, c, chain.bytes,
-		    apart ? (struct text){ key.bytes.p != NULL ? key.bytes.p : "", key.bytes.n }
-			  : TEXT_NONE);
-	source_free(&chain);
-	source_free(&key);
-	return (ok);
-}
-
-static bool
-secure_socket(struct opening *k, const struct conf *c)
-{
-	k->c = c;
-	return (!c->ssl_engine || resources_secure(k->p, c) != NULL || secure_load(k, c));
-}
-
-/* Certificates of hosts: of all blocks, since a block does not say which sockets it is for. */
-static bool
-secure_block(const struct conf *c, void *arg)
-{
-	struct opening *k = arg;
-
-	k->c = c;
-	return (!is_set(c->ssl_pemfile) || resources_secure(k->p, c) != NULL || secure_load(k, c));
-}
-
-/* Of each socket, and of one that the service manager passes and no block names. */
-static bool
-secure_all(struct opening *k)
-{
-	bool some = config_global(k->config)->ssl_engine;
-	const char *name;
-	struct conf c;
-	size_t i;
-
-	for (i = 0; (name = config_listen(k->config, i)) != NULL; i++) {
-		config_socket(k->config, name, &c);
-		if (!secure_socket(k, &c))
-			return (false);
-		some = some || c.ssl_engine;
-	}
-	return (secure_socket(k, config_global(k->config)) &&
-		(!some || config_each(k->config, secure_block, k)));
-}
-
-/* Once: thousands of blocks may be within one that sets it. */
-static void
-pem_fetch(struct opening *k, const char *file)
-{
-	struct source is;
-
-	if (!is_set(file) || g_hash_table_contains(k->p->secure, file))
-		return;
-	g_hash_table_insert(k->p->secure, g_strdup(file), NULL);
-	is = pem_get(k, file);
-	source_free(&is);
-}
-
-/* All that secure_all() may read: perhaps more, since a record may have more. */
-static bool
-secure_fetch(const struct conf *c, void *arg)
-{
-	pem_fetch(arg, c->ssl_pemfile);
-	pem_fetch(arg, c->ssl_privkey);
-	return (true);
-}
-
 static void
 backends_free(void *list)
 {
@@ -513,7 +369,6 @@ tables_make(struct resources *p)
 	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
 	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
 	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
-	p->secure = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, secure_free);
 	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
 	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
 	for (i = 0; i < RULES; i++)
@@ -536,7 +391,7 @@ resources_fetch(const struct config *config)
 		return; /* the server finds the same */
 	tables_make(p);
 	config_each(config, fetch, &k);
-	config_each(config, secure_fetch, &k);
+	certificates_fetch(config);
 	resources_free(p);
 }
 
@@ -560,7 +415,7 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 	if (p->targets == NULL)
 		snprintf(err, errsize, "%s", no_memory);
 	else if (config_each(config, survey, &k) && config_each(config, visit, &k) &&
-		 secure_all(&k))
+		 (p->certificates = certificates_new(config, err, errsize)) != NULL)
 		return (p);
 	resources_free(p);
 	return (NULL);
@@ -576,12 +431,12 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->dirs);
 	g_hash_table_destroy(p->logs);
 	g_hash_table_destroy(p->pages);
-	g_hash_table_destroy(p->secure);
 	g_hash_table_destroy(p->mimes);
 	g_hash_table_destroy(p->rewrites);
 	for (i = 0; i < RULES; i++)
 		g_hash_table_destroy(p->rules[i]);
 	g_ptr_array_free(p->backends, TRUE);
+	certificates_free(p->certificates);
 	targets_free(p->targets);
 	homes_free(p->homes);
 	free(p);
@@ -604,15 +459,7 @@ resources_home(const struct resources *p, struct text user)
 const struct io_secure *
 resources_secure(const struct resources *p, const struct conf *c)
 {
-	const struct io_secure *s;
-	char *name;
-
-	if (!is_set(c->ssl_pemfile))
-		return (NULL);
-	name = name_of_secure(c);
-	s = g_hash_table_lookup(p->secure, name);
-	g_free(name);
-	return (s);
+	return (certificates_get(p->certificates, c));
 }
 
 struct logfile *

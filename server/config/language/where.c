@@ -1,5 +1,6 @@
 /* server/config/language/where.c -- the place of a setting in the files, for messages after the
  * load. */
+#include <stdio.h>
 #include "server/config/impl.h"
 
 /* The name that the directive of this entry has today; an old name stands for it. */
@@ -51,4 +52,17 @@ config_where(const struct config *cfg, const struct conf *c, const char *names, 
 		    e->value_pos.column, e->key.p);
 	else
 		buf_printf(out, "%.*s: ", (int)strcspn(names, " "), names);
+}
+
+bool
+config_refuse(const struct config *cfg, const struct conf *c, const char *names, const char *why,
+    char *err, size_t errsize)
+{
+	struct buf b;
+
+	buf_init(&b, errsize);
+	config_where(cfg, c, names, &b);
+	snprintf(err, errsize, "%.*s%s", (int)b.n, b.n != 0 ? b.p : "", why);
+	buf_free(&b);
+	return (false);
 }
