@@ -33,6 +33,9 @@ like $found->[0], qr{^server/config/config\.c:\d+: walls: calls worker_free\(\) 
 $found = findings_with('server/walls.def', sub { $_[0] =~ s/^ROOM\(status,.*\n//mr });
 is_deeply $found, ['server/walls.def:1: walls: no line ROOM(status, ...)'], 'a room needs a row';
 
+$found = findings_with('server/config/config.c', sub { "$_[0]\n#if X\nint\nconfig_x(void)\n{\n}\n#else\nint\nconfig_x(void)\n{\n}\n#endif\n" });
+is_deeply $found, [], 'a name of two branches of an #if is one';
+
 my $limit = 'files of server that see server/worker/worker.h';
 $found = findings_with('server/config/config.h', sub { $_[0] =~ s{^(#include "base/text\.h")}{#include "server/worker/worker.h"\n$1}mr });
 ok((grep { /^server\/walls\.def:1: walls: \Q$limit\E: \d+, at most \d+; / } @$found), 'a header that is seen by all breaks the limit of its figure');
