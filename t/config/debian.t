@@ -7,7 +7,8 @@ use Cwd qw(abs_path);
 use File::Basename qw(basename);
 use File::Temp ();
 use Test::More;
-use Test::Util qw(slurp);
+use Test::Tls;
+use Test::Util qw(put slurp);
 
 my $program = Test::Util::program('accel-server');
 my $from = '/etc/lighttpd';
@@ -38,10 +39,12 @@ sub copy ($name) {
 	$text =~ s{"/usr/share/images/"}{"$dir/images/"}g;
 	$text =~ s{"/usr/lib/cgi-bin/"}{"$dir/cgi/"}g;
 	$text =~ s{/run/lighttpd/php\.socket}{$dir/run/php.socket}g;
-	return Test::Util::put("$dir/etc/$name", $text);
+	return put("$dir/etc/$name", $text);
 }
 
 copy('lighttpd.conf');
+my $cert = Test::Tls::certificate($dir, 'cert');
+put("$dir/etc/server.pem", slurp($cert->{key}) . slurp($cert->{pem}));        # as the comment in 10-ssl.conf makes it
 my @available = map { basename($_) } sort glob "$from/conf-available/*.conf";
 copy("conf-available/$_") for @available;
 
