@@ -212,6 +212,7 @@ is_up(struct io *io, struct io_op *op)
 	struct tls_link *l = link_of(op);
 
 	l->fd = op->sock->fd;
+	tls_link_guard(l);
 	op->sock->hints |= SOCK_READABLE;
 	count(io->counters, tls_handshakes);
 	if (SSL_session_reused(l->ssl))

@@ -37,6 +37,8 @@ struct tls_link {
 	/* Bytes of the application in out, or before it in the socket, that send() has not reported
 	 * as accepted. */
 	size_t owed;
+	/* Of handshakes, after tls_link_guard(). */
+	uint8_t messages;
 	int fd;          /* -1: only `in` is read */
 	int err;         /* of the socket, or of a broken peer; 0: none */
 	const char *why; /* the reason of OpenSSL */
@@ -58,6 +60,8 @@ extern const struct io_transport_calls tls_link_calls;
 struct tls_link *tls_link_new(SSL_CTX *); /* takes a reference of its own; NULL: no memory */
 /* Takes a reference of its own to another one, before its first step. */
 void tls_link_use(struct tls_link *, SSL_CTX *);
+/* The handshake has ended: messages of further ones are bounded from now on. */
+void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);
 const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
 

@@ -22,6 +22,10 @@
 #define RECORD_MORE 64u
 /* Alerts that the peer provokes and does not read. */
 #define OUT_UNASKED (16u << 10)
+/* Messages of handshakes after the first one: updates of keys, or hellos that are refused.  OpenSSL
+ * takes 15 us for an update, and reads on until bytes of the application are there.  A client needs
+ * an update after 2^24 records. */
+#define MESSAGES 32u
 
 const char *
 tls_reason(void)
@@ -183,10 +187,32 @@ link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 
 /* ---- receiving */
 
+/* It may not fail; so OpenSSL takes what has come for the end. */
+static void
+on_message(int sends, int version, int type, const void *p, size_t n, SSL *ssl, void *arg)
+{
+	struct tls_link *l = arg;
+
+	if (sends || type != SSL3_RT_HANDSHAKE || ++l->messages <= MESSAGES)
+		return;
+	l->err = -EPROTO;
+	l->why = "too many updates of keys, or hellos";
+	SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+
+void
+tls_link_guard(struct tls_link *l)
+{
+	SSL_set_msg_callback(l->ssl, on_message);
+	SSL_set_msg_callback_arg(l->ssl, l);
+}
+
 /* The result of a call that brought no bytes. */
 static int64_t
 no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 {
+	if (l->err != 0)
+		return (l->err);
 	switch (SSL_get_error(l->ssl, rc)) {
 	case SSL_ERROR_WANT_READ:
 		if (l->out.n - l->out_at > OUT_UNASKED) {
@@ -197,10 +223,8 @@ no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 		return (-EAGAIN);
 	case SSL_ERROR_ZERO_RETURN: return (0);
 	}
-	if (l->err == 0) {
-		l->why = tls_reason();
-		l->err = -EPROTO;
-	}
+	l->why = tls_reason();
+	l->err = -EPROTO;
 	return (l->err);
 }
 

@@ -284,6 +284,41 @@ TLS_TEST("/tls/no client renegotiates")
 	peer_free(&p);
 }
 
+/* Updates of keys as many as the socket takes, and this many at least. */
+static void
+change_keys(struct peer *p, unsigned least, unsigned most)
+{
+	unsigned i;
+
+	for (i = 0; i < most; i++)
+		if (SSL_key_update(p->ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
+		    SSL_do_handshake(p->ssl) != 1)
+			break;
+	g_assert_cmpuint(i, >=, least);
+}
+
+/* OpenSSL has no bound of its own. */
+TLS_TEST("/tls/a client that changes its keys without end is cut")
+{
+	char *bytes = bytes_new(100);
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	change_keys(&p, 10, 10);
+	take(&s, &p, bytes, 100);
+	give(&s, &p, bytes, 100);
+	change_keys(&p, 100, UINT_MAX);
+	wait_init(&w, IO_RECV, &s);
+	w.op.deadline_ms = 5000;
+	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
+	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
+	sock_close(&s);
+	peer_free(&p);
+	free(bytes);
+}
+
 /* ---- handshakes that fail */
 
 /* The client's hello, as bytes. */
