@@ -55,9 +55,21 @@ set_up(SSL_CTX *ctx)
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	tls_tickets_use(ctx);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-	return (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+	return (SSL_CTX_set_dh_auto(ctx, 1) == 1 &&
+		SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
 		SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 &&
 		SSL_CTX_set1_groups_list(ctx, GROUPS) == 1);
+}
+
+/* The order of an administrator's list counts, as in lighttpd. */
+static bool
+use_ciphers(SSL_CTX *ctx, const struct tls_settings *set)
+{
+	if (set->ciphers == NULL)
+		return (true);
+	if (!set->clients_order)
+		SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
+	return (SSL_CTX_set_cipher_list(ctx, set->ciphers) == 1);
 }
 
 static bool
@@ -109,6 +121,21 @@ prepare(void)
 		tls_bio_prepare() == 0);
 }
 
+/* What comes before the certificate, since the level of security judges that.  NULL: all is set. */
+static const char *
+adjust(SSL_CTX *ctx, const struct tls_settings *set, struct tls_fault *fault)
+{
+	fault->of = TLS_OF_CIPHERS;
+	if (!use_ciphers(ctx, set))
+		return ("expected names of ciphers as in ciphers(1), such as "
+			"\"ECDHE+AESGCM:ECDHE+CHACHA20\"");
+	fault->of = TLS_OF_GROUPS;
+	if (set->groups != NULL && SSL_CTX_set1_groups_list(ctx, set->groups) != 1)
+		return ("expected names of curves as of OpenSSL, such as \"X25519:P-256:P-384\"");
+	fault->of = TLS_OF_DH;
+	return (set->dh.p != NULL ? tls_pem_dh(ctx, set->dh) : NULL);
+}
+
 struct io_secure *
 tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 {
@@ -119,6 +146,9 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 	    !set_up(s->ctx))
 		return (fail(s, fault, TLS_OF_CHAIN, "OpenSSL cannot start"));
 	s->secure = calls;
+	why = adjust(s->ctx, set, fault);
+	if (why != NULL)
+		return (fail(s, fault, (int)fault->of, why));
 	if (!obey(s->ctx, set->commands, set->ncommands, fault)) {
 		tls_secure_free(&s->secure);
 		return (NULL);
@@ -126,6 +156,9 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 	why = tls_pem_chain(s->ctx, set->chain);
 	if (why != NULL)
 		return (fail(s, fault, TLS_OF_CHAIN, why));
+	why = set->ca.p != NULL ? tls_pem_ca(s->ctx, set->ca) : NULL;
+	if (why != NULL)
+		return (fail(s, fault, TLS_OF_CA, why));
 	why = tls_pem_key(s->ctx, set->key.p != NULL ? set->key : set->chain);
 	return (why != NULL ? fail(s, fault, TLS_OF_KEY, why) : &s->secure);
 }

@@ -67,6 +67,8 @@ const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NUL
 
 /* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
 const char *tls_pem_chain(SSL_CTX *, struct text pem);
+const char *tls_pem_ca(SSL_CTX *, struct text pem);
+const char *tls_pem_dh(SSL_CTX *, struct text pem);
 const char *tls_pem_key(SSL_CTX *, struct text pem);
 
 /* handshake.c: the two functions of struct io_secure */

@@ -1,8 +1,10 @@
 /* io/tls/pem.c -- certificates and keys, from the text of their files */
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include "io/tls/impl.h"
+
+#define CHAIN_MAX 16u /* certificates; in a circle each issues the next */
 
 static BIO *
 open_text(struct text t)
@@ -44,6 +46,9 @@ name_sessions(SSL_CTX *ctx, const X509 *x)
 		SSL_CTX_set_session_id_context(ctx, md, n) == 1);
 }
 
+static const char no_certificate[] = "no certificate is in the file: expected -----BEGIN "
+				     "CERTIFICATE-----";
+
 static const char *
 chain_from(SSL_CTX *ctx, BIO *b)
 {
@@ -51,8 +56,7 @@ chain_from(SSL_CTX *ctx, BIO *b)
 	bool ok;
 
 	if (x == NULL)
-		return (is_at_end() ? "no certificate is in the file: expected -----BEGIN "
-				      "CERTIFICATE-----"
+		return (is_at_end() ? no_certificate
 				    : "the certificate cannot be read; copy the file again");
 	ok = SSL_CTX_use_certificate(ctx, x) == 1 && name_sessions(ctx, x);
 	X509_free(x);
@@ -66,6 +70,81 @@ chain_from(SSL_CTX *ctx, BIO *b)
 	return (is_at_end() ? NULL
 			    : "a certificate after the first one cannot be read; copy the file "
 			      "again");
+}
+
+/* ---- certificates between it and a root, from a file of authorities */
+
+static bool
+is_issuer(X509 *of, X509 *x)
+{
+	return (X509_check_issued(x, of) == X509_V_OK);
+}
+
+/* Not a root: the client has that. */
+static X509 *
+find_issuer(STACK_OF(X509) * all, X509 *of)
+{
+	X509 *x;
+	int i;
+
+	for (i = 0; i < sk_X509_num(all); i++) {
+		x = sk_X509_value(all, i);
+		if (is_issuer(of, x) && !is_issuer(x, x))
+			return (x);
+	}
+	return (NULL);
+}
+
+/* What lighttpd does: only a certificate that came alone gets others. */
+static const char *
+complete(SSL_CTX *ctx, STACK_OF(X509) * all)
+{
+	X509 *x = SSL_CTX_get0_certificate(ctx);
+	STACK_OF(X509) *chain = NULL;
+	unsigned n;
+
+	(void)SSL_CTX_get0_chain_certs(ctx, &chain);
+	if (chain != NULL && sk_X509_num(chain) != 0)
+		return (NULL);
+	for (n = 0; n < CHAIN_MAX && !is_issuer(x, x) && (x = find_issuer(all, x)) != NULL; n++)
+		if (SSL_CTX_add1_chain_cert(ctx, x) != 1)
+			return (tls_reason());
+	return (NULL);
+}
+
+static const char *
+ca_from(SSL_CTX *ctx, BIO *b)
+{
+	STACK_OF(X509) *all = sk_X509_new_null();
+	const char *why = "not enough memory";
+	X509 *x;
+
+	while (all != NULL && (x = next_certificate(b)) != NULL)
+		if (sk_X509_push(all, x) == 0) {
+			X509_free(x);
+			break;
+		}
+	if (all != NULL)
+		why = !is_at_end()            ? "a certificate cannot be read; copy the file again"
+		      : sk_X509_num(all) == 0 ? no_certificate
+					      : complete(ctx, all);
+	sk_X509_pop_free(all, X509_free);
+	return (why);
+}
+
+/* ---- the rest */
+
+static const char *
+dh_from(SSL_CTX *ctx, BIO *b)
+{
+	EVP_PKEY *params = PEM_read_bio_Parameters(b, NULL);
+
+	if (params == NULL)
+		return ("no parameters are in the file: expected -----BEGIN DH PARAMETERS-----");
+	if (SSL_CTX_set0_tmp_dh_pkey(ctx, params) == 1)
+		return (NULL);
+	EVP_PKEY_free(params);
+	return ("the parameters are too weak; make better ones: openssl dhparam -out FILE 2048");
 }
 
 static const char *
@@ -105,6 +184,18 @@ const char *
 tls_pem_chain(SSL_CTX *ctx, struct text pem)
 {
 	return (take(ctx, pem, chain_from));
+}
+
+const char *
+tls_pem_ca(SSL_CTX *ctx, struct text pem)
+{
+	return (take(ctx, pem, ca_from));
+}
+
+const char *
+tls_pem_dh(SSL_CTX *ctx, struct text pem)
+{
+	return (take(ctx, pem, dh_from));
 }
 
 const char *

@@ -18,7 +18,15 @@
 struct io_secure;
 
 struct tls_fault {
-	enum { TLS_OF_CHAIN, TLS_OF_KEY, TLS_OF_COMMANDS } of;
+	enum {
+		TLS_OF_CHAIN,
+		TLS_OF_KEY,
+		TLS_OF_CA,
+		TLS_OF_CIPHERS,
+		TLS_OF_GROUPS,
+		TLS_OF_DH,
+		TLS_OF_COMMANDS
+	} of;
 	char why[256];
 };
 
@@ -29,6 +37,14 @@ struct tls_command { /* see SSL_CONF_cmd(3) */
 struct tls_settings {
 	struct text chain; /* PEM: the certificate, then those between it and a root */
 	struct text key;   /* PEM; TEXT_NONE: it is in chain, too */
+	/* PEM; TEXT_NONE: none.  Of these the ones between the certificate and a root are sent, if
+	 * chain has the certificate alone. */
+	struct text ca;
+	struct text dh; /* PEM: parameters for ciphers with DHE; TEXT_NONE: those of OpenSSL */
+	const char
+	    *ciphers; /* of TLS 1.2 and below; NULL: strong ones, of which the client chooses */
+	bool clients_order; /* the client chooses of ciphers, too, whatever their order */
+	const char *groups; /* for the exchange of keys, the best one first; NULL: X25519 first */
 	const struct tls_command *commands; /* after the defaults */
 	size_t ncommands;
 };

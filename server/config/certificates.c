@@ -43,42 +43,109 @@ refuse_value(struct loading *k, const char *directive, const char *value, const 
 	return (refuse(k, directive, line));
 }
 
-/* Blocks that do not set a map share its rows. */
+static const char *
+word(const char *s)
+{
+	return (s != NULL ? s : "");
+}
+
+/* Blocks that do not set a map share its rows.  ssl.ca-file is not in the name: two blocks that
+ * hold for one host may set a certificate and others that complete it. */
 static char *
 name_of(const struct conf *c)
 {
 	const struct conf_map *cmds = &c->ssl_conf_cmd;
 
-	return (g_strdup_printf("%s\n%s\n%p", c->ssl_pemfile,
-	    is_set(c->ssl_privkey) ? c->ssl_privkey : "", cmds->n != 0 ? (void *)cmds->v : NULL));
+	return (g_strdup_printf("%s\n%s\n%s\n%s\n%s\n%d\n%p", c->ssl_pemfile, word(c->ssl_privkey),
+	    word(c->ssl_ciphers), word(c->ssl_curves), word(c->ssl_dh_file), c->ssl_servers_order,
+	    cmds->n != 0 ? (void *)cmds->v : NULL));
 }
 
 /* ---- one certificate */
 
-static struct source
-pem_get(struct loading *k, const char *file)
+/* The files that settings name, as they are in the record. */
+struct pems {
+	struct source chain, key, ca, dh;
+};
+
+static bool
+pem_get(struct loading *k, const char *directive, const char *file, struct source *out)
 {
-	return (sources_get(k->sources, SOURCE_FILE, file, NULL));
+	if (!is_set(file))
+		return (true);
+	*out = sources_get(k->sources, SOURCE_FILE, file, NULL);
+	return (out->err == 0 || refuse_value(k, directive, file, strerror(-out->err)));
+}
+
+static bool
+pems_get(struct loading *k, struct pems *p)
+{
+	const struct conf *c = k->c;
+
+	return (pem_get(k, "ssl.pemfile", c->ssl_pemfile, &p->chain) &&
+		pem_get(k, "ssl.privkey", c->ssl_privkey, &p->key) &&
+		pem_get(k, "ssl.ca-file", c->ssl_ca_file, &p->ca) &&
+		pem_get(k, "ssl.dh-file", c->ssl_dh_file, &p->dh));
+}
+
+static void
+pems_free(struct pems *p)
+{
+	source_free(&p->chain);
+	source_free(&p->key);
+	source_free(&p->ca);
+	source_free(&p->dh);
+}
+
+/* An empty file is one, too. */
+static struct text
+pem_text(const char *file, const struct source *s)
+{
+	if (!is_set(file))
+		return (TEXT_NONE);
+	return ((struct text){ s->bytes.p != NULL ? s->bytes.p : "", s->bytes.n });
 }
 
 static bool
 refuse_fault(struct loading *k, const struct tls_fault *fault)
 {
 	const struct conf *c = k->c;
+	const struct {
+		const char *directive, *value;
+	} settings[] = {
+		[TLS_OF_CHAIN] = { "ssl.pemfile", c->ssl_pemfile },
+		[TLS_OF_KEY] = { "ssl.privkey", c->ssl_privkey },
+		[TLS_OF_CA] = { "ssl.ca-file", c->ssl_ca_file },
+		[TLS_OF_CIPHERS] = { "ssl.cipher-list", c->ssl_ciphers },
+		[TLS_OF_GROUPS] = { "ssl.ec-curve", c->ssl_curves },
+		[TLS_OF_DH] = { "ssl.dh-file", c->ssl_dh_file },
+	};
 
 	if (fault->of == TLS_OF_COMMANDS)
 		return (refuse(k, "ssl.openssl.ssl-conf-cmd", fault->why));
-	return (fault->of == TLS_OF_KEY && is_set(c->ssl_privkey)
-		    ? refuse_value(k, "ssl.privkey", c->ssl_privkey, fault->why)
-		    : refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault->why));
+	if (fault->of == TLS_OF_KEY && !is_set(c->ssl_privkey))
+		return (refuse_value(k, "ssl.pemfile", c->ssl_pemfile, fault->why));
+	return (
+	    refuse_value(k, settings[fault->of].directive, settings[fault->of].value, fault->why));
 }
 
 static bool
-make(struct loading *k, struct text chain, struct text key)
+make(struct loading *k, const struct pems *p)
 {
-	const struct conf_map *rows = &k->c->ssl_conf_cmd;
+	const struct conf *c = k->c;
+	const struct conf_map *rows = &c->ssl_conf_cmd;
 	struct tls_command *cmds = g_new0(struct tls_command, rows->n + 1);
-	struct tls_settings set = { chain, key, cmds, rows->n };
+	const struct tls_settings set = {
+		.chain = pem_text(c->ssl_pemfile, &p->chain),
+		.key = pem_text(c->ssl_privkey, &p->key),
+		.ca = pem_text(c->ssl_ca_file, &p->ca),
+		.dh = pem_text(c->ssl_dh_file, &p->dh),
+		.ciphers = c->ssl_ciphers,
+		.clients_order = !c->ssl_servers_order,
+		.groups = c->ssl_curves,
+		.commands = cmds,
+		.ncommands = rows->n,
+	};
 	struct tls_fault fault;
 	struct io_secure *s;
 	size_t i;
@@ -89,46 +156,22 @@ make(struct loading *k, struct text chain, struct text key)
 	g_free(cmds);
 	if (s == NULL)
 		return (refuse_fault(k, &fault));
-	g_hash_table_insert(k->p->made, name_of(k->c), s);
+	g_hash_table_insert(k->p->made, name_of(c), s);
 	return (true);
 }
 
 static bool
 load(struct loading *k)
 {
-	const struct conf *c = k->c;
-	bool apart = is_set(c->ssl_privkey), ok;
-	struct source chain, key = { 0 };
+	struct pems p = { 0 };
+	bool ok = pems_get(k, &p) && make(k, &p);
 
-	if (!is_set(c->ssl_pemfile))
-		return (refuse(k, "ssl.engine",
-		    "ssl.pemfile is not set; write the file with the certificate"));
-	chain = pem_get(k, c->ssl_pemfile);
-	if (apart)
-		key = pem_get(k, c->ssl_privkey);
-	if (chain.err != 0)
-		ok = refuse_value(k, "ssl.pemfile", c->ssl_pemfile, strerror(-chain.err));
-	else if (key.err != 0)
-		ok = refuse_value(k, "ssl.privkey", c->ssl_privkey, strerror(-key.err));
-	else
-		ok = make(k, chain.bytes,
-		    apart ? (struct text){ key.bytes.p != NULL ? key.bytes.p : "", key.bytes.n }
-			  : TEXT_NONE);
-	source_free(&chain);
-	source_free(&key);
+	pems_free(&p);
 	return (ok);
 }
 
 /* ---- all of them */
 
-static bool
-of_socket(struct loading *k, const struct conf *c)
-{
-	k->c = c;
-	return (!c->ssl_engine || certificates_get(k->p, c) != NULL || load(k));
-}
-
-/* Certificates of hosts: of all blocks, since a block does not say which sockets it is for. */
 static bool
 of_block(const struct conf *c, void *arg)
 {
@@ -138,23 +181,32 @@ of_block(const struct conf *c, void *arg)
 	return (!is_set(c->ssl_pemfile) || certificates_get(k->p, c) != NULL || load(k));
 }
 
+static bool
+of_socket(struct loading *k, const char *socket)
+{
+	struct conf c;
+
+	config_socket(k->config, socket, &c);
+	if (!c.ssl_engine)
+		return (true);
+	k->c = &c;
+	return (is_set(c.ssl_pemfile)
+		    ? config_each_at(k->config, socket, of_block, k)
+		    : refuse(k, "ssl.engine",
+			  "ssl.pemfile is not set; write the file with the certificate"));
+}
+
 /* Of each socket, and of one that the service manager passes and no block names. */
 static bool
 load_all(struct loading *k)
 {
-	bool some = config_global(k->config)->ssl_engine;
 	const char *name;
-	struct conf c;
 	size_t i;
 
-	for (i = 0; (name = config_listen(k->config, i)) != NULL; i++) {
-		config_socket(k->config, name, &c);
-		if (!of_socket(k, &c))
+	for (i = 0; (name = config_listen(k->config, i)) != NULL; i++)
+		if (!of_socket(k, name))
 			return (false);
-		some = some || c.ssl_engine;
-	}
-	return (of_socket(k, config_global(k->config)) &&
-		(!some || config_each(k->config, of_block, k)));
+	return (!config_global(k->config)->ssl_engine || config_each(k->config, of_block, k));
 }
 
 static void
@@ -227,6 +279,8 @@ fetch(const struct conf *c, void *arg)
 {
 	pem_fetch(arg, c->ssl_pemfile);
 	pem_fetch(arg, c->ssl_privkey);
+	pem_fetch(arg, c->ssl_ca_file);
+	pem_fetch(arg, c->ssl_dh_file);
 	return (true);
 }
 

@@ -123,6 +123,10 @@ bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL:
  * blocks but not with its neighbours.  Every value that a request may get is in one of these
  * calls. Stops when fn returns false, and returns that. */
 bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
+/* The same for the connections of one socket, before there is a request: the file and the blocks
+ * whose conditions this socket can fulfil, merged with the blocks of the socket, too. */
+bool config_each_at(const struct config *, const char *socket,
+    bool (*fn)(const struct conf *, void *arg), void *arg);
 /* Begins a message about one of these values: "FILE:LINE:COLUMN: NAME: ".  names: directives,
  * separated by spaces; the message is about the first that the innermost block sets.  A default has
  * no place: "NAME: ". */

@@ -32,7 +32,7 @@ my @refused = (
 	'fastcgi.unknown = 1', 'uwsgi.server = ( "/" => 1 )', 'sockproxy.server = ( 1 )',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
-	'ssl.ca-file = "/x.pem"', 'ssl.verifyclient.activate = "enable"', 'extforward.params = ( "host" => 1 )',
+	'ssl.ech-opts = ( "keydir" => "/x" )', 'ssl.verifyclient.activate = "enable"', 'extforward.params = ( "host" => 1 )',
 	'mysql-vhost.db = "x"',
 	'server.chroot = "/srv"',
 );

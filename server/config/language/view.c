@@ -319,6 +319,42 @@ config_socket(const struct config *cfg, const char *socket, struct conf *out)
 	conf_view_free(v);
 }
 
+/* False: a connection of this socket never has the values of this block. */
+static bool
+is_within_reach(const struct cfg_block *b, const struct conf_input *in)
+{
+	for (; b->ndx != 0; b = b->parent)
+		if (b->cond.field != NULL && cfg_field_is_socket(b->cond.field) &&
+		    cfg_cond_eval(&b->cond, in) == CFG_FALSE)
+			return (false);
+	return (true);
+}
+
+bool
+config_each_at(const struct config *cfg, const char *socket,
+    bool (*fn)(const struct conf *, void *arg), void *arg)
+{
+	const struct conf_input in = { .socket = text_of(socket) };
+	const struct cfg_block *b;
+	struct conf at, conf;
+	size_t i;
+
+	config_socket(cfg, socket, &at);
+	if (!fn(&at, arg))
+		return (false);
+	for (i = 1; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		if (b->settings->len == 0 || !is_within_reach(b, &in))
+			continue;
+		conf = at;
+		conf.values_of = (unsigned)i;
+		apply_with_outer(b, &conf);
+		if (!fn(&conf, arg))
+			return (false);
+	}
+	return (true);
+}
+
 bool
 config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg), void *arg)
 {

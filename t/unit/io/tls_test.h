@@ -63,7 +63,10 @@ static struct io_secure *
 secure_new(struct text chain, struct text key, const struct tls_command *commands, size_t n,
     struct tls_fault *fault)
 {
-	struct tls_settings set = { chain, key, commands, n };
+	struct tls_settings set = { .chain = chain,
+		.key = key,
+		.commands = commands,
+		.ncommands = n };
 
 	return (tls_secure_new(&set, fault));
 }
