@@ -26,6 +26,8 @@
  * takes 15 us for an update, and reads on until bytes of the application are there.  A client needs
  * an update after 2^24 records. */
 #define MESSAGES 32u
+/* What OpenSSL writes of its own, and what may wait for bytes of the application. */
+#define OUT_ALONG (4u << 10)
 
 const char *
 tls_reason(void)
@@ -127,6 +129,7 @@ static int
 encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 {
 	char buf[RECORD];
+	size_t had = l->out.n;
 	struct text t;
 	int err = 0;
 
@@ -134,7 +137,7 @@ encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 	/* grown once, not record by record */
 	if (buf_extend(&l->out, left + left / RECORD * RECORD_MORE + 2 * RECORD_MORE) == NULL)
 		return (-ENOMEM);
-	l->out.n = 0;
+	l->out.n = had;
 	while (left > 0 && err == 0) {
 		t = next_record(ps, buf);
 		t.n = t.n < left ? t.n : left;
@@ -159,6 +162,13 @@ least(size_t a, size_t b)
 	return (a < b ? a : b);
 }
 
+/* What OpenSSL has written of its own, such as tickets, goes with the bytes of the application. */
+static bool
+goes_along(const struct tls_link *l)
+{
+	return (l->owed == 0 && l->out_at == 0 && l->out.n <= OUT_ALONG);
+}
+
 static int64_t
 link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 {
@@ -171,7 +181,7 @@ link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 		return (l->err);
 	for (i = 0; i < n; i++)
 		total += iov[i].iov_len;
-	err = tls_flush(l, s, more);
+	err = goes_along(l) ? 0 : tls_flush(l, s, more);
 	if (err == 0 && l->owed < total) {
 		skip(&ps, l->owed);
 		err = encrypt_some(l, &ps, total - l->owed);
@@ -251,8 +261,9 @@ link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 	io->budget -= (int64_t)records * IO_CALLBACK;
 	if (rc != 1)
 		none = no_bytes(l, s, rc);
-	if (l->owed == 0 && l->out.n != 0)
-		(void)tls_flush(l, s, false); /* an alert */
+	/* an alert; or tickets, which wait for the reply to a request that is there already */
+	if ((got == 0 || l->err != 0 || !goes_along(l)) && l->owed == 0 && l->out.n != 0)
+		(void)tls_flush(l, s, false);
 	return (got > 0 ? (int64_t)got : none);
 }
 
@@ -287,7 +298,7 @@ link_may_move(const struct io_sock *s)
 {
 	const struct tls_link *l = container_of(s->transport, struct tls_link, transport);
 
-	return (l->step == TLS_UP && l->owed == 0 && l->out.n == 0);
+	return (l->step == TLS_UP && goes_along(l));
 }
 
 static void

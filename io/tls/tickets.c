@@ -95,8 +95,9 @@ seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *mac
 	return (ok ? KNOWN : FAILED);
 }
 
+/* again: the client gets a new ticket. */
 static int
-open_sealed(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *mac)
+open_sealed(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *mac, bool again)
 {
 	struct tls_ticket_key k;
 	bool old, ok;
@@ -105,14 +106,18 @@ open_sealed(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_C
 		return (UNKNOWN);
 	ok = EVP_DecryptInit_ex(c, EVP_aes_256_cbc(), NULL, k.aes, iv) == 1 && set_mac(mac, &k);
 	OPENSSL_cleanse(&k, sizeof(k));
-	return (!ok ? FAILED : old ? RENEW : KNOWN);
+	return (!ok ? FAILED : old || again ? RENEW : KNOWN);
 }
 
+/* A client of TLS 1.3 uses a ticket only once, so that nobody can tell that both connections are
+ * its own. */
 static int
 ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *mac,
     int enc)
 {
-	return (enc ? seal(name, iv, c, mac) : open_sealed(name, iv, c, mac));
+	if (enc)
+		return (seal(name, iv, c, mac));
+	return (open_sealed(name, iv, c, mac, SSL_version(ssl) == TLS1_3_VERSION));
 }
 
 void

@@ -1,0 +1,183 @@
+/* t/unit/io/tls_cost.c -- what TLS costs: trips to a thread, sends, bytes in memory. */
+#include "t/unit/io/tls_test.h"
+
+static char got[100000];
+static size_t ngot;
+
+static void
+keep_done(struct io_op *op)
+{
+	if (op->res > 0) {
+		memcpy(got, op->buf, (size_t)op->res);
+		ngot = (size_t)op->res;
+	}
+	waiter_done(op);
+}
+
+static uint64_t
+jobs_of_tls(void)
+{
+	struct io_lane_status v[LANES];
+
+	g_assert_cmpuint(io_pools_lanes(pools, v, LANES), ==, LANES);
+	return (v[LANE_TLS].jobs);
+}
+
+static bool
+has_bytes(int fd)
+{
+	char c;
+
+	return (recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
+}
+
+static void
+receive_begin(struct waiter *w, struct io_sock *s)
+{
+	wait_init(w, IO_RECV, s);
+	w->op.done = keep_done;
+	wait_submit(w);
+}
+
+static void
+receive_cancel(struct waiter *w)
+{
+	op_cancel(io, &w->op);
+	g_assert_cmpint(wait_for(w), ==, -ECANCELED);
+}
+
+/* ---- handshakes */
+
+/* The session of a connection that has its first reply; earlier: one to resume, or NULL. */
+static SSL_SESSION *
+connect_once(int version, SSL_SESSION *earlier)
+{
+	struct iovec reply = { (char[]){ "HTTP" }, 4 };
+	SSL_SESSION *session;
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	char c[4];
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, version);
+	if (earlier != NULL)
+		SSL_set_session(p.ssl, earlier);
+	g_assert_true(shake_hands(&s, &p));
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &reply;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), ==, 4);
+	g_assert_cmpint(SSL_read(p.ssl, c, 4), ==, 4);
+	g_assert_cmpint(SSL_session_reused(p.ssl), ==, earlier != NULL);
+	session = SSL_get1_session(p.ssl);
+	SSL_set_shutdown(p.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	sock_close(&s);
+	peer_free(&p);
+	return (session);
+}
+
+TLS_TEST("/tls/the client's Finished needs no thread, unless a secret comes with it")
+{
+	SSL_SESSION_free(connect_once(TLS1_3_VERSION, NULL));
+	g_assert_cmpuint(jobs_of_tls(), ==, 1);
+	SSL_SESSION_free(connect_once(TLS1_2_VERSION, NULL));
+	g_assert_cmpuint(jobs_of_tls(), ==, 3);
+}
+
+/* The client's first key is for a group that we do not take. */
+TLS_TEST("/tls/a second hello is for a thread")
+{
+	struct io_sock s;
+	struct peer p;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	g_assert_cmpint(SSL_set1_groups_list(p.ssl, "P-521:X25519"), ==, 1);
+	g_assert_true(shake_hands(&s, &p));
+	g_assert_cmpint(shake.res, ==, 0);
+	g_assert_cmpuint(jobs_of_tls(), ==, 2);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* A client of TLS 1.3 uses a ticket once. */
+TLS_TEST("/tls/a resumed connection has a ticket for the next one")
+{
+	SSL_SESSION *first = connect_once(TLS1_3_VERSION, NULL), *second, *third;
+
+	second = connect_once(TLS1_3_VERSION, first);
+	g_assert_true(SSL_SESSION_is_resumable(second));
+	g_assert_true(second != first);
+	third = connect_once(TLS1_3_VERSION, second);
+	g_assert_cmpuint(io->counters->tls_resumed, ==, 2);
+	SSL_SESSION_free(first);
+	SSL_SESSION_free(second);
+	SSL_SESSION_free(third);
+}
+
+/* ---- tickets go with the first reply */
+
+TLS_TEST("/tls/tickets wait for the reply to a request that is there")
+{
+	struct iovec reply = { (char[]){ "HTTP" }, 4 };
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	char c[4];
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	g_assert_false(has_bytes(p.fd));
+	g_assert_cmpint(SSL_write(p.ssl, "GET", 3), ==, 3);
+	receive_begin(&w, &s);
+	g_assert_cmpint(wait_for(&w), ==, 3);
+	g_assert_false(has_bytes(p.fd));
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &reply;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), ==, 4);
+	g_assert_cmpint(SSL_read(p.ssl, c, 4), ==, 4);
+	g_assert_cmpmem(c, 4, "HTTP", 4);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+TLS_TEST("/tls/tickets do not wait for a request that is still to come")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	receive_begin(&w, &s);
+	while (!has_bytes(p.fd))
+		go_round();
+	receive_cancel(&w);
+	sock_close(&s);
+	peer_free(&p);
+}
+
+TLS_TEST("/tls/an alert comes, although bytes were received with what provoked it")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	char c;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	g_assert_cmpint(SSL_write(p.ssl, "GET", 3), ==, 3);
+	g_assert_cmpint(write(p.fd, "\x17\x03\x03\x00\x20????????????????????????????????", 37), ==,
+	    37);
+	receive_begin(&w, &s);
+	g_assert_cmpint(wait_for(&w), ==, 3);
+	ERR_clear_error();
+	while (SSL_read(p.ssl, &c, 1) < 0 && ERR_peek_last_error() == 0)
+		go_round();
+	g_assert_cmpint(ERR_GET_REASON(ERR_peek_last_error()), ==,
+	    SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
+	ERR_clear_error();
+	sock_close(&s);
+	peer_free(&p);
+}
