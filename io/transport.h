@@ -17,6 +17,8 @@
 
 #include "io/io.h"
 
+struct tls_facts;
+
 struct io_transport_calls {
 	/* Bytes (> 0), 0 at the end of the stream, -EAGAIN, -errno.  Charges io->budget for what it
 	 * computes. */
@@ -35,6 +37,7 @@ struct io_transport_calls {
 /* The first member of each transport. */
 struct io_transport {
 	const struct io_transport_calls *calls;
+	const struct tls_facts *facts; /* io/tls/facts.h; NULL: not known yet */
 };
 
 /* How a socket gets a transport; the first member of what op->handshake.with points to. */

@@ -62,10 +62,11 @@ static const char json_format[] =
 		NUMBER("bytes", "%B") STRING("state", "%X") STRING("referer", "%{Referer}i")
 		    STRING("agent", "%{User-Agent}i") STRING("trace", "%{trace}x")
 			STRING("backend", "%{backend}x") STRING("cache", "%{cache}x")
+			    STRING("tls", "%{SSL_PROTOCOL}x") STRING("cipher", "%{SSL_CIPHER}x")
 #define S(field, name) NUMBER(name "-us", "%{" name "-us}x")
-			    STAGES(S)
+				STAGES(S)
 #undef S
-				"}";
+				    "}";
 
 static bool
 refuse(char *err, size_t errsize, struct text what, const char *why)
@@ -146,10 +147,16 @@ parse_fact(struct log_piece *p)
 		enum log_piece_kind kind;
 	} facts[] = { { TEXT("backend"), LOG_BACKEND }, { TEXT("cache"), LOG_CACHE },
 		{ TEXT("trace"), LOG_TRACE }, { TEXT("url"), LOG_TARGET } };
-	static const struct text us = TEXT("-us");
+	static const struct text us = TEXT("-us"), tls[] = { TEXT("SSL_PROTOCOL"),
+		TEXT("SSL_CIPHER"), TEXT("SSL_CIPHER_USEKEYSIZE"), TEXT("SSL_CIPHER_ALGKEYSIZE"),
+		TEXT("SSL_SESSION_RESUMED"), TEXT("SSL_TLS_SNI") };
 	struct text name = p->arg;
 	size_t i;
 
+	if (text_is_one_of(name, tls, NELEM(tls))) {
+		p->kind = LOG_TLS;
+		return (true);
+	}
 	for (i = 0; i < NELEM(facts); i++)
 		if (text_eq(name, facts[i].name)) {
 			p->kind = facts[i].kind;
@@ -173,7 +180,9 @@ parse_id(struct log_piece *p)
 }
 
 #define S(field, name) " " name "-us"
-static const char facts_known[] = "expected backend, cache, trace, url, or one of" STAGES(S);
+static const char facts_known[] =
+    "expected backend, cache, trace, url, SSL_PROTOCOL or another fact of TLS, or one "
+    "of" STAGES(S);
 #undef S
 
 /* NULL, or what is wrong with the argument. */

@@ -56,6 +56,7 @@ enum log_piece_kind {
 	LOG_CACHE,    /* %{cache}x: hot or cold */
 	LOG_TRACE,    /* %{trace}x */
 	LOG_TARGET,   /* %{url}x: as sent; the first line of a malformed head */
+	LOG_TLS,      /* %{SSL_PROTOCOL}x ... */
 	LOG_STAGE,    /* %{stat-us}x ...: stage */
 };
 

@@ -46,6 +46,8 @@ ended(struct io_op *op, int64_t res, const char *why)
 
 /* ---- in a thread */
 
+static const char no_memory[] = "not enough memory";
+
 static bool
 make(struct tls_link *l)
 {
@@ -61,6 +63,16 @@ make(struct tls_link *l)
 }
 
 static void
+finish(struct tls_link *l)
+{
+	l->step = TLS_UP;
+	if (!tls_learn(l)) {
+		l->step = TLS_FAILED;
+		l->why = no_memory;
+	}
+}
+
+static void
 step(struct tls_link *l)
 {
 	int rc;
@@ -68,12 +80,12 @@ step(struct tls_link *l)
 	ERR_clear_error();
 	if (l->ssl == NULL && !make(l)) {
 		l->step = TLS_FAILED;
-		l->why = "not enough memory";
+		l->why = no_memory;
 		return;
 	}
 	rc = SSL_do_handshake(l->ssl);
 	if (rc == 1)
-		l->step = TLS_UP;
+		finish(l);
 	else if (SSL_get_error(l->ssl, rc) == SSL_ERROR_WANT_READ)
 		l->step = TLS_SHAKES;
 	else {
@@ -180,10 +192,11 @@ choose(struct io_op *op)
 	char buf[TLS_NAME_MAX + 1];
 	struct text host;
 
-	if (op->handshake.choose == NULL)
-		return;
 	host = tls_hello_name(l->in.p + l->in_at, l->in.n - l->in_at, buf);
-	with = host.n != 0 ? op->handshake.choose(op, host) : NULL;
+	if (host.n == 0)
+		return;
+	l->host = strndup(host.p, host.n);
+	with = op->handshake.choose != NULL ? op->handshake.choose(op, host) : NULL;
 	if (with != NULL)
 		tls_link_use(l, container_of(with, struct tls_secure, secure)->ctx);
 }

@@ -6,6 +6,8 @@
  *   hello.c      the name of the host in a hello
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
  *   link.c       a socket after its handshake: records to bytes, and back
+ *   learn.c      what is known of a client afterwards
+ *   facts.c      ... as names and values
  *   bio.c        how OpenSSL reads and writes
  *   tickets.c    keys of session tickets
  *
@@ -28,6 +30,7 @@ struct tls_link {
 	struct io_transport transport;
 	SSL_CTX *ctx; /* with a reference */
 	SSL *ssl;     /* NULL until the first flight is there */
+	char *host;   /* that the hello names, for facts; NULL: none */
 	/* Received, and not given to OpenSSL yet. */
 	struct buf in;
 	size_t in_at;
@@ -64,6 +67,9 @@ void tls_link_use(struct tls_link *, SSL_CTX *);
 void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);
 const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
+
+/* learn.c: after the last step, in its thread.  False: no memory. */
+bool tls_learn(struct tls_link *);
 
 /* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
 const char *tls_pem_chain(SSL_CTX *, struct text pem);

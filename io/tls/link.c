@@ -351,6 +351,8 @@ tls_link_free(struct tls_link *l)
 {
 	SSL_free(l->ssl);
 	SSL_CTX_free(l->ctx);
+	free((void *)(uintptr_t)l->transport.facts);
+	free(l->host);
 	buf_free(&l->in);
 	buf_free(&l->out);
 	free(l);

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "io/tls/facts.h"
 #include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/request/id.h"
@@ -185,6 +186,12 @@ struct text
 conn_request_scheme(const struct request *r)
 {
 	return (r->https ? TEXT("https") : TEXT("http"));
+}
+
+const struct tls_facts *
+conn_request_facts(const struct request *r)
+{
+	return (io_sock_facts(&r->conn->sock));
 }
 
 struct text

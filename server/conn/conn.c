@@ -508,6 +508,7 @@ const struct conn_verbs conn_verbs = {
 	.claims = conn_request_claims,
 	.trusted = conn_request_trusted,
 	.scheme = conn_request_scheme,
+	.facts = conn_request_facts,
 	.local = conn_request_local,
 	.local_port = conn_request_local_port,
 	.requests = conn_request_requests,

@@ -213,6 +213,7 @@ bool conn_request_client_ended(const struct request *);
 bool conn_request_claims(const struct request *, const struct text **, size_t *n);
 bool conn_request_trusted(const struct request *);
 struct text conn_request_scheme(const struct request *);
+const struct tls_facts *conn_request_facts(const struct request *);
 struct text conn_request_local(const struct request *, char buf[64]);
 uint16_t conn_request_local_port(const struct request *);
 uint32_t conn_request_requests(const struct request *);

@@ -1,6 +1,7 @@
 /* server/handler/proxy_request.c -- the request for an application. */
 #include "base/address.h"
 #include "base/must.h"
+#include "io/tls/facts.h"
 #include "proxy-core/exchange.h"
 #include "server/config/site.h"
 #include "server/request/client.h"
@@ -287,6 +288,25 @@ stripped(const struct relay *rl, struct text target)
 	return (target);
 }
 
+static bool
+fill_tls(struct request *r, struct proxy_request *q)
+{
+	const struct tls_facts *known = conn_facts(r);
+	struct proxy_field *v;
+	size_t i;
+
+	if (known == NULL)
+		return (true);
+	v = arena_get(&r->arena, known->told * sizeof(*v));
+	if (v == NULL)
+		return (false);
+	for (i = 0; i < known->told; i++)
+		v[i] = (struct proxy_field){ known->v[i].name, known->v[i].value };
+	q->tls = v;
+	q->ntls = known->told;
+	return (true);
+}
+
 bool
 proxy_fill(struct relay *rl, const struct upstream *to)
 {
@@ -305,7 +325,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->script_filename = arena_join(&r->arena, root, below);
 	q->id = arena_text(&r->arena, text_of(conn_id(r))).p;
 	if (remote == NULL || peer == NULL || q->script_filename.p == NULL || q->id == NULL ||
-	    !fill_headers(rl, q))
+	    !fill_headers(rl, q) || !fill_tls(r, q))
 		return (false);
 	q->client = r->sender.client;
 	q->nobody = !conn_named_client(r, &client);

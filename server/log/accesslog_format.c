@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "io/tls/facts.h"
 #include "server/config/config.h"
 #include "server/request/client.h"
 #include "server/module/module.h"
@@ -105,6 +106,19 @@ put_cookie(struct line *l, struct text name)
 	}
 }
 
+/* Applications get it as a variable. */
+static struct text
+told_fact(const struct line *l, struct text name)
+{
+	const struct tls_facts *f = conn_facts(l->r);
+	size_t i;
+
+	for (i = 0; f != NULL && i < f->told; i++)
+		if (text_eq(f->v[i].name, name))
+			return (f->v[i].value);
+	return (TEXT_NONE);
+}
+
 static void
 put_variable(struct line *l, struct text name)
 {
@@ -116,7 +130,7 @@ put_variable(struct line *l, struct text name)
 			l->escape(l->out, vars->v[i].value);
 			return;
 		}
-	put_value(l, TEXT_NONE);
+	put_value(l, told_fact(l, name));
 }
 
 /* ---- times */
@@ -230,6 +244,7 @@ put_text(struct line *l, const struct log_piece *p)
 	case LOG_CACHE: put_value(l, is_hot(r) ? TEXT("hot") : TEXT("cold")); break;
 	case LOG_TRACE: put_value(l, request_trace_id(r)); break;
 	case LOG_TARGET: put_value(l, target_of(l)); break;
+	case LOG_TLS: put_value(l, tls_fact(conn_facts(r), p->arg)); break;
 	case LOG_STATE: buf_char(l->out, state); break;
 	case LOG_EMPTY: break;
 	default: put_value(l, TEXT_NONE);

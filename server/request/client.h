@@ -18,6 +18,7 @@
 struct client_addr;
 struct log_field; /* base/log.h */
 struct request;
+struct tls_facts;
 
 struct conn_verbs {
 	/* Each of the three ends the work of the handler; call one of them, once, and touch nothing
@@ -57,6 +58,8 @@ struct conn_verbs {
 	bool (*claims)(const struct request *, const struct text **, size_t *n);
 	bool (*trusted)(const struct request *);       /* the peer is in extforward.forwarder */
 	struct text (*scheme)(const struct request *); /* "https" behind a TLS terminator */
+	/* What is known of the client's TLS (io/tls/facts.h); NULL: it speaks plain text to us. */
+	const struct tls_facts *(*facts)(const struct request *);
 	/* The address at which the connection arrived; .p NULL: a unix socket. */
 	struct text (*local)(const struct request *, char buf[64]);
 	uint16_t (*local_port)(const struct request *); /* 0: a unix socket */
@@ -108,6 +111,7 @@ struct conn_verbs {
 #define conn_claims(r, a, b)       CONN(r)->claims(r, a, b)
 #define conn_trusted(r)            CONN(r)->trusted(r)
 #define conn_scheme(r)             CONN(r)->scheme(r)
+#define conn_facts(r)              CONN(r)->facts(r)
 #define conn_local(r, a)           CONN(r)->local(r, a)
 #define conn_local_port(r)         CONN(r)->local_port(r)
 #define conn_requests(r)           CONN(r)->requests(r)

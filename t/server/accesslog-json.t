@@ -31,7 +31,7 @@ sub line_of ($bytes, $from = '127.0.0.2', $requests = 1) {
 }
 
 my @stages = map { "$_-us" } qw(stat-queue stat proxy-queue proxy read-queue read handover write total);
-my @fields = sort qw(ts id request client user host method url protocol status bytes state referer agent trace backend cache), @stages;
+my @fields = sort qw(ts id request client user host method url protocol status bytes state referer agent trace backend cache tls cipher), @stages;
 my $numbers = join '|', qw(ts status bytes), @stages;
 
 my $cold = line_of(req('/a.txt?q', 'Referer: http://x/', 'User-Agent: me', 'Connection: close'));
@@ -39,7 +39,7 @@ is_deeply [sort keys %$cold], \@fields, 'the fields';
 cmp_ok abs($cold->{ts} - time), '<', 100, 'ts is now';
 like "$cold->{id} $cold->{request}", qr/\Ac\d+\.1 [0-9a-f]{32}\z/, 'id and request';
 my %want = (client => '127.0.0.2', user => '', host => 'x', method => 'GET', url => '/a.txt?q', protocol => 'HTTP/1.1', status => 200, bytes => 6, state => '-',
-	referer => 'http://x/', agent => 'me', trace => '', backend => '', cache => 'cold');
+	referer => 'http://x/', agent => 'me', trace => '', backend => '', cache => 'cold', tls => '', cipher => '');
 is $cold->{$_}, $want{$_}, $_ for sort keys %want;
 cmp_ok $cold->{'total-us'}, '>', 0, 'total-us';
 my $hot = line_of(req('/a.txt') . req('/a.txt', 'Connection: close'), '127.0.0.2', 2); # within the second that a name is remembered

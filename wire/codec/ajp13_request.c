@@ -13,7 +13,9 @@
 
 enum attribute {
 	ATTR_QUERY_STRING = 5,
-	ATTR_NAMED = 10, /* a name and a value */
+	ATTR_SSL_CIPHER = 8,
+	ATTR_NAMED = 10,        /* a name and a value */
+	ATTR_SSL_KEY_SIZE = 11, /* a number */
 	ATTR_SECRET = 12,
 	ATTR_METHOD = 13,
 	ATTR_END = 0xff
@@ -129,6 +131,31 @@ put_attribute(struct packet *p, enum attribute which, struct text value)
 	put_string(p, value);
 }
 
+static struct text
+tls_of(const struct proxy_request *r, struct text name)
+{
+	size_t i;
+
+	for (i = 0; i < r->ntls; i++)
+		if (text_eq(r->tls[i].name, name))
+			return (r->tls[i].value);
+	return (TEXT_NONE);
+}
+
+static void
+put_tls(struct packet *p, const struct proxy_request *r)
+{
+	struct text cipher = tls_of(r, TEXT("SSL_CIPHER"));
+	uint64_t bits;
+
+	if (cipher.p != NULL)
+		put_attribute(p, ATTR_SSL_CIPHER, cipher);
+	if (text_u64(tls_of(r, TEXT("SSL_CIPHER_USEKEYSIZE")), &bits) == 0 && bits <= UINT16_MAX) {
+		buf_char(p->out, (char)ATTR_SSL_KEY_SIZE);
+		ajp13_u16(p->out, bits);
+	}
+}
+
 static void
 put_attributes(struct packet *p, const struct proxy_request *r, struct text query, bool stored)
 {
@@ -140,6 +167,7 @@ put_attributes(struct packet *p, const struct proxy_request *r, struct text quer
 		put_attribute(p, ATTR_SECRET, r->secret);
 	if (stored)
 		put_attribute(p, ATTR_METHOD, r->method);
+	put_tls(p, r);
 	put_attribute(p, ATTR_NAMED, TEXT("AJP_REMOTE_PORT"));
 	put_string(p, (struct text){ digits, text_put_u64(digits, r->remote_port) });
 	buf_char(p->out, (char)ATTR_END);

@@ -82,6 +82,7 @@ static void
 put_server(struct env *e)
 {
 	const struct proxy_request *r = e->req;
+	size_t i;
 
 	put(e, TEXT("GATEWAY_INTERFACE"), TEXT("CGI/1.1"));
 	put(e, TEXT("SERVER_SOFTWARE"), TEXT("stat-accel/" STAT_ACCEL_VERSION));
@@ -96,6 +97,8 @@ put_server(struct env *e)
 	put_number(e, TEXT("REDIRECT_STATUS"), r->redirect_status != 0 ? r->redirect_status : 200);
 	if (text_eq(r->scheme, TEXT("https")))
 		put(e, TEXT("HTTPS"), TEXT("on"));
+	for (i = 0; i < r->ntls; i++)
+		put(e, r->tls[i].name, r->tls[i].value);
 }
 
 static struct text

@@ -73,6 +73,9 @@ struct proxy_request {
 	 * names are plain and differ. */
 	const struct proxy_field *variables;
 	size_t nvariables; /* at most VARIABLES_MAX */
+	/* What is known of the client's TLS, by the names of mod_openssl. */
+	const struct proxy_field *tls;
+	size_t ntls;
 	/* Asks only whether the request may go on: without its body, and without the variables that
 	 * the FastCGI role AUTHORIZER does not get. */
 	bool authorizer;

@@ -229,6 +229,7 @@ sub _forward ($self, $in) {
 	$env->{HTTPS} = 'on' if $ssl;
 	$env->{REMOTE_PORT} = $attr{AJP_REMOTE_PORT};
 	$env->{AJP_SECRET} = $attr{SECRET} if defined $attr{SECRET};
+	$env->{$_} = $attr{$_} for grep { defined $attr{$_} } qw(REMOTE_USER AUTH_TYPE SSL_CERT SSL_CIPHER SSL_KEY_SIZE);
 	$self->{q} = { %{ Test::Wire::_cgi($env, 1) }, attr => \%attr };
 	# without a length a servlet that wants a body asks for it
 	my $asks = !defined $env->{CONTENT_LENGTH} && $verb =~ /^P/;

@@ -1,5 +1,7 @@
 /* t/unit/io/tls.c -- TLS: handshakes in threads, bytes both ways, ends; and clients that stop, send
  * other things, or leave. */
+#include <malloc.h>
+#include "io/tls/facts.h"
 #include "io/tls/hello.h"
 #include "io/tls/tickets.h"
 #include "t/unit/io/tls_test.h"
@@ -798,6 +800,53 @@ static enum tls_flight
 first(const char *p, size_t n)
 {
 	return (tls_flight(p, n, true));
+}
+
+/* ---- what is known of a client */
+
+static void
+knows(const struct io_sock *s, const char *name, const char *value)
+{
+	struct text t = tls_fact(io_sock_facts(s), of(name));
+
+	if (value == NULL)
+		g_assert_null(t.p);
+	else
+		g_assert_cmpmem(t.p, t.n, value, strlen(value));
+}
+
+TLS_TEST("/tls/the facts of a connection")
+{
+	static const struct {
+		int version;
+		const char *host, *sni, *protocol, *cipher;
+	} cases[] = { { TLS1_3_VERSION, "Www.Example", "www.example", "TLSv1.3",
+			  "TLS_AES_256_GCM_SHA384" },
+		{ TLS1_2_VERSION, NULL, NULL, "TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384" } };
+	struct io_sock s;
+	struct peer p;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < NELEM(cases); i++) {
+		unix_pair(&s, &fd, 0);
+		peer_name = cases[i].host;
+		peer_init(&p, fd, cases[i].version);
+		peer_name = NULL;
+		knows(&s, "SSL_PROTOCOL", NULL);
+		g_assert_true(shake_hands(&s, &p));
+		knows(&s, "SSL_PROTOCOL", cases[i].protocol);
+		knows(&s, "SSL_CIPHER", cases[i].cipher);
+		knows(&s, "SSL_CIPHER_USEKEYSIZE", "256");
+		knows(&s, "SSL_CIPHER_ALGKEYSIZE", "256");
+		knows(&s, "SSL_SESSION_RESUMED", "Initial");
+		knows(&s, "SSL_TLS_SNI", cases[i].sni);
+		knows(&s, "SSL", NULL);
+		g_assert_cmpuint(io_sock_facts(&s)->told, ==, 4);
+		g_assert_cmpuint(malloc_usable_size((void *)(uintptr_t)io_sock_facts(&s)), <, 500);
+		sock_close(&s);
+		peer_free(&p);
+	}
 }
 
 TLS_TEST("/tls/a hello names its host, in any records")

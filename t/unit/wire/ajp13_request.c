@@ -73,7 +73,10 @@ say_attributes(struct reader *r)
 		g_string_append_printf(r->said, "attribute %u ", code);
 		if (code == 10)
 			say_string(r, '=');
-		say_string(r, '\n');
+		if (code == 11)
+			g_string_append_printf(r->said, "%u\n", u16(r));
+		else
+			say_string(r, '\n');
 	}
 }
 
@@ -107,6 +110,9 @@ sent(const struct proxy_request *q)
 
 TEST("/ajp13_request/line and attributes")
 {
+	static const struct proxy_field tls[] = { { TEXT("SSL_PROTOCOL"), TEXT("TLSv1.3") },
+		{ TEXT("SSL_CIPHER"), TEXT("AES") },
+		{ TEXT("SSL_CIPHER_USEKEYSIZE"), TEXT("256") } };
 	struct proxy_request q = a_request("GET");
 	char *s = sent(&q);
 
@@ -122,6 +128,15 @@ TEST("/ajp13_request/line and attributes")
 	s = sent(&q);
 	has(s, " 81 ssl\n");
 	has(s, "attribute 12 Geheimnis\n");
+	lacks(s, "attribute 8");
+	lacks(s, "attribute 11");
+	g_free(s);
+	q.tls = tls;
+	q.ntls = 3;
+	s = sent(&q);
+	has(s, "attribute 8 AES\n");
+	has(s, "attribute 11 256\n");
+	lacks(s, "TLSv1.3");
 	g_free(s);
 }
 

@@ -108,6 +108,33 @@ TEST("/cgi_env/repeated fields, a body, a path info")
 	HAS("PATH_TRANSLATED", "/srv/info/x");
 }
 
+TEST("/cgi_env/what is known of TLS")
+{
+	static const struct proxy_field known[] = { { TEXT("SSL_PROTOCOL"), TEXT("TLSv1.3") },
+		{ TEXT("SSL_CIPHER"), TEXT("AES") } };
+	static const struct proxy_field told[] = { { TEXT("SSL_PROTOCOL"),
+						       TEXT("an authorizer's") },
+		{ TEXT("SSL_CIPHER"), TEXT("the configuration's"), true } };
+	static const struct proxy_field h[] = { H("SSL_PROTOCOL", "faked"),
+		H("SSL-Protocol", "faked") };
+	struct proxy_request r = a_request("GET");
+
+	r.headers = h;
+	r.nheaders = NELEM(h);
+	collect(&r);
+	HAS("SSL_PROTOCOL", NULL);
+	r.tls = known;
+	r.ntls = NELEM(known);
+	collect(&r);
+	HAS("SSL_PROTOCOL", "TLSv1.3");
+	HAS("SSL_CIPHER", "AES");
+	r.variables = told;
+	r.nvariables = NELEM(told);
+	collect(&r);
+	HAS("SSL_PROTOCOL", "TLSv1.3");
+	HAS("SSL_CIPHER", "the configuration's");
+}
+
 TEST("/cgi_env/what never reaches an application")
 {
 	static const struct proxy_field h[] = {

@@ -138,6 +138,9 @@ TEST("/cgi_request/variables")
 	g_assert_false(cgi_variable_ok(TEXT("A"), TEXT("b\0c")));
 	g_assert_true(cgi_variable_is_usual(TEXT("HTTP_X")));
 	g_assert_false(cgi_variable_is_usual(TEXT("HTTP_PROXY")));
+	g_assert_true(cgi_variable_is_usual(TEXT("SSL_CIPHER")));
+	g_assert_false(
+	    cgi_variable_is_usual(TEXT("SSL_CERT_FILE"))); /* of OpenSSL in the program */
 	g_assert_false(cgi_variable_is_usual(TEXT("LD_PRELOAD")));
 	g_assert_false(cgi_variable_is_usual(TEXT("PERL5OPT")));
 	g_assert_false(cgi_variable_is_usual(TEXT("BASH_ENV")));
