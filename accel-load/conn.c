@@ -189,6 +189,52 @@ connect_error(struct conn *c, int err)
 }
 
 static void
+conn_ready(struct conn *c)
+{
+	conn_send(c);
+	conn_recv_start(c);
+}
+
+static void
+conn_shook(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, wr);
+	struct thread *t = c->thread;
+
+	c->wr_busy = false;
+	if (c->closing) {
+		conn_close_when_idle(c);
+		return;
+	}
+	t->now = clock_mono_ns();
+	if (op->res == -EPROTO) {
+		__atomic_store_n(&t->tls_trouble, op->handshake.why, __ATOMIC_RELAXED);
+		conn_fail(c, LOAD_TLS);
+	} else if (op->res < 0)
+		conn_fail(c, connect_error(c, (int)-op->res));
+	else {
+		count_handshake(t->counts, op->handshake.resumed,
+		    clock_between(c->connect_ns, t->now));
+		conn_ready(c);
+	}
+}
+
+static void
+conn_shake(struct conn *c)
+{
+	struct thread *t = c->thread;
+
+	c->connect_ns = t->now;
+	op_init(&c->wr, IO_HANDSHAKE, conn_shook);
+	c->wr.sock = &c->sock;
+	c->wr.handshake.with = t->secure[c->target->nr];
+	c->wr.handshake.choose = NULL;
+	c->wr.handshake.early = TEXT_NONE;
+	c->wr_busy = true;
+	op_submit(t->io, &c->wr);
+}
+
+static void
 conn_connected(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, wr);
@@ -208,8 +254,10 @@ conn_connected(struct io_op *op)
 		conn_fail(c, connect_error(c, (int)-op->res));
 	else {
 		count_connect(t->counts, clock_between(c->connect_ns, t->now));
-		conn_send(c);
-		conn_recv_start(c);
+		if (c->target->host != NULL)
+			conn_shake(c);
+		else
+			conn_ready(c);
 	}
 }
 

@@ -19,10 +19,11 @@ struct conn {
 	bool rd_busy, wr_busy, closing, held;
 	bool last;  /* the server closes after this answer */
 	bool rests; /* after the close, until rest_ns */
-	uint64_t rest_ns, end_ns, connect_ns;
-	uint64_t heard_ns; /* the last bytes, or the request after which they are awaited */
-	bool used;         /* it had a request */
-	uint64_t answers;  /* whole ones, with or without errors */
+	uint64_t rest_ns, end_ns;
+	uint64_t connect_ns; /* when its connect began, then its handshake */
+	uint64_t heard_ns;   /* the last bytes, or the request after which they are awaited */
+	bool used;           /* it had a request */
+	uint64_t answers;    /* whole ones, with or without errors */
 	/* the answer that is being read */
 	struct answer answer;
 	struct verify verify;

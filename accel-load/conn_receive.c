@@ -165,6 +165,12 @@ settle(struct conn *c)
 
 /* ---------------------------------------------------------------- receive */
 
+static bool
+can_drop(const struct target *t)
+{
+	return (t->host == NULL && t->sa.sa_family != AF_UNIX);
+}
+
 /* Bytes of the body that the kernel may drop; 0: none. */
 static uint64_t
 droppable(const struct conn *c)
@@ -172,7 +178,7 @@ droppable(const struct conn *c)
 	const struct load_conf *conf = c->thread->conf;
 	uint64_t n = c->answer.drop;
 
-	if (!c->begun || c->in.n > 0 || c->target->sa.sa_family == AF_UNIX ||
+	if (!c->begun || c->in.n > 0 || !can_drop(c->target) ||
 	    (conf->checks != NULL && verify_wants_bytes(conf->checks)))
 		return (0);
 	if (c->abort_at != NEVER && n > c->abort_at - c->received)
@@ -190,7 +196,7 @@ conn_recv_start(struct conn *c)
 	c->rd.recv.drop = drop + (c->thread->conf->pipeline == 1);
 	/* Only the beginning of a long body is copied; the kernel drops the rest. */
 	c->rd.little =
-	    c->thread->conf->pipeline == 1 &&
+	    c->thread->conf->pipeline == 1 && c->target->host == NULL &&
 	    (c->thread->conf->checks == NULL || !verify_wants_bytes(c->thread->conf->checks));
 	c->rd_busy = true;
 	op_submit(c->thread->io, &c->rd);

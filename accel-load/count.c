@@ -9,6 +9,7 @@ const struct load_error_info load_errors[LOAD_ERRORS] = {
 	[LOAD_REFUSED] = { "refused", "nobody listens at the address" },
 	[LOAD_RESET] = { "reset",
 	    "the server reset the connection, or closed it without an answer" },
+	[LOAD_TLS] = { "tls", "no handshake: the server does not speak TLS, or refuses ours" },
 	[LOAD_TIMEOUT] = { "timeout",
 	    "no whole answer within --timeout, or no byte within --silence" },
 	[LOAD_SHORT] = { "short", "the body ended before its length" },
@@ -61,11 +62,14 @@ counts_add(struct counts *into, const struct counts *from)
 	grow(&into->unanswered, from->unanswered);
 	grow(&into->connects, from->connects);
 	grow(&into->body_bytes, from->body_bytes);
+	grow(&into->handshakes, from->handshakes);
+	grow(&into->resumed, from->resumed);
 	grow_all(into->errors, from->errors, LOAD_ERRORS);
 	grow_all(into->status, from->status, COUNT_STATUSES);
 	histogram_fine_merge(&into->latency, &from->latency);
 	histogram_fine_merge(&into->first_byte, &from->first_byte);
 	histogram_fine_merge(&into->connect, &from->connect);
+	histogram_fine_merge(&into->handshake, &from->handshake);
 }
 
 void
@@ -86,6 +90,14 @@ count_connect(struct counts *c, uint64_t ns)
 {
 	grow(&c->connects, 1);
 	histogram_fine_add(&c->connect, ns);
+}
+
+void
+count_handshake(struct counts *c, bool resumed, uint64_t ns)
+{
+	grow(&c->handshakes, 1);
+	grow(&c->resumed, resumed);
+	histogram_fine_add(&c->handshake, ns);
 }
 
 void

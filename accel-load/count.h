@@ -23,6 +23,7 @@ enum load_error {
 	LOAD_CONNECT, /* no connection: no route, no port, ... */
 	LOAD_REFUSED, /* ECONNREFUSED */
 	LOAD_RESET,   /* ECONNRESET, EPIPE; or closed before the first byte of the answer */
+	LOAD_TLS,     /* no handshake: not TLS, or nothing in common */
 	LOAD_TIMEOUT,
 	LOAD_SHORT, /* the answer ended before its length */
 	LOAD_LONG,  /* bytes after the end of the answer, or more than verified */
@@ -44,9 +45,10 @@ extern const struct load_error_info load_errors[LOAD_ERRORS];
 /* report.c and merge.c read the fields, everyone else calls. */
 struct counts {
 	uint64_t requests, answered, failed, aborted, unanswered, connects, body_bytes;
+	uint64_t handshakes, resumed; /* of TLS: done, and those that resumed a session */
 	uint64_t errors[LOAD_ERRORS];
 	uint64_t status[COUNT_STATUSES];
-	struct histogram_fine latency, first_byte, connect;
+	struct histogram_fine latency, first_byte, connect, handshake;
 };
 
 struct count_progress {
@@ -57,9 +59,10 @@ struct counts *counts_new(void); /* NULL: no memory */
 void counts_free(struct counts *);
 void counts_add(struct counts *into, const struct counts *from);
 
-void count_requests(struct counts *, unsigned n);    /* started */
-void count_withdrawn(struct counts *, unsigned n);   /* started, but will be started again */
-void count_connect(struct counts *, uint64_t ns);    /* a connection was made, after this long */
+void count_requests(struct counts *, unsigned n);  /* started */
+void count_withdrawn(struct counts *, unsigned n); /* started, but will be started again */
+void count_connect(struct counts *, uint64_t ns);  /* a connection was made, after this long */
+void count_handshake(struct counts *, bool resumed, uint64_t ns);
 void count_first_byte(struct counts *, uint64_t ns); /* of a body, since its request */
 void count_body(struct counts *, uint64_t bytes);
 /* An answer to its end; how is LOAD_OK, STATUS, SHORT, LONG or WRONG. */

@@ -13,6 +13,7 @@
 #define LOAD_CONNECTIONS_MAX 60000u
 #define LOAD_PIPELINE_MAX    64u
 #define LOAD_THREADS_MAX     256u
+#define TLS_SETTING_MAX      63u /* bytes of a name of --tls-conf */
 
 struct verify_conf; /* verify.h */
 
@@ -31,6 +32,8 @@ struct load_conf {
 	uint64_t run_ns, timeout_ns;
 	bool silence; /* timeout_ns counts from the last byte, not from the request */
 	double rate;  /* requests a second; 0: closed loop */
+	bool tls_resume;
+	const char *const *tls_conf; /* "NAME=VALUE"; NULL: none */
 	bool close, random, hold, head, yes, json, merge, fastcgi, quiet, verbose;
 	uint64_t seed;
 	unsigned status; /* the expected one; 0: any 2xx */

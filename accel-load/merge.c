@@ -20,7 +20,8 @@ add_to_run(struct load_result *r, struct counts *c, const char *name, const char
 	} numbers[] = { { "requests", &c->requests }, { "answered", &c->answered },
 		{ "failed", &c->failed }, { "aborted", &c->aborted },
 		{ "unanswered", &c->unanswered }, { "connects", &c->connects },
-		{ "body_bytes", &c->body_bytes }, { "held", &r->held }, { "threads", &r->threads },
+		{ "body_bytes", &c->body_bytes }, { "handshakes", &c->handshakes },
+		{ "resumed", &c->resumed }, { "held", &r->held }, { "threads", &r->threads },
 		{ "connections", &r->connections }, { "never", &r->never },
 		{ "least", &r->least } };
 
@@ -57,6 +58,8 @@ place_of(struct counts *c, const char *group, const char *name)
 		return (place_of_time(&c->first_byte, name));
 	if (strcmp(group, "connect") == 0)
 		return (place_of_time(&c->connect, name));
+	if (strcmp(group, "handshake") == 0)
+		return (place_of_time(&c->handshake, name));
 	for (unsigned i = 0; strcmp(group, "errors") == 0 && i < LOAD_ERRORS; i++)
 		if (strcmp(name, load_errors[i].name) == 0)
 			return (&c->errors[i]);

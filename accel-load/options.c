@@ -70,6 +70,15 @@ read_header(const char *text, void *at)
 		header_value_ok(t));
 }
 
+/* "NAME=VALUE" */
+static bool
+read_setting(const char *text, void *at)
+{
+	const char *value = strchr(text, '=');
+
+	return (value != NULL && value != text && (size_t)(value - text) <= TLS_SETTING_MAX);
+}
+
 /* "100-199", "100-", "random:4k" */
 static bool
 read_range(const char *text, void *at)
@@ -157,6 +166,14 @@ static const struct option rows[] = {
 	{ "hold", '\0', NULL, OPTION_FLAG, AT(conf.hold),
 	    .prose = "One request on each connection, then the line \"held N\"; the connections "
 		     "stay open and silent until standard input ends, or --seconds are over." },
+	{ "tls-resume", '\0', NULL, OPTION_FLAG, AT(conf.tls_resume),
+	    .prose = "https: resumes sessions with tickets of the server. Without it each "
+		     "connection makes a full handshake. Certificates are not checked." },
+	{ "tls-conf", '\0', "NAME=VALUE", OPTION_REPEAT, AT(conf.tls_conf), .read = read_setting,
+	    .expected = "NAME=VALUE, a command of SSL_CONF_cmd(3)",
+	    .prose = "https: a setting of OpenSSL, such as MaxProtocol=TLSv1.2, "
+		     "CipherString=ECDHE-RSA-AES128-GCM-SHA256, "
+		     "Ciphersuites=TLS_AES_128_GCM_SHA256, Groups=P-256; may be repeated." },
 	{ "yes", '\0', NULL, OPTION_FLAG, AT(conf.yes),
 	    .prose = "Loads addresses of other hosts without a question." },
 	{ "fastcgi", '\0', NULL, OPTION_FLAG, AT(conf.fastcgi),
@@ -222,6 +239,8 @@ contradiction(const struct load_conf *c)
 		return ("--unix and --from exclude each other");
 	if (given.timeout > 0 && given.silence > 0)
 		return ("--timeout and --silence exclude each other");
+	if (c->fastcgi && (c->tls_resume || c->tls_conf != NULL))
+		return ("--fastcgi cannot be used with --tls-resume or --tls-conf");
 	if (c->fastcgi && (c->pipeline > 1 || c->head || c->unix_path != NULL))
 		return ("--fastcgi cannot be used with --pipeline, --head or --unix");
 	if (c->expect != NULL && !c->fastcgi)

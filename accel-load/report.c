@@ -23,12 +23,13 @@ struct times {
 	const char *json, *text, *classic;
 	const struct histogram_fine *of;
 };
-#define TIMES 3
+#define TIMES 4
 #define TIMES_OF(c)                                                                     \
 	{                                                                               \
 		{ "latency", "latency", NULL, &(c)->latency },                          \
 		    { "first_byte", "first byte", "first-response", &(c)->first_byte }, \
 		    { "connect", "connect", "connect", &(c)->connect },                 \
+		    { "handshake", "handshake", "handshake", &(c)->handshake },         \
 	}
 
 static double
@@ -114,10 +115,13 @@ report_json(struct buf *out, const struct load_result *r)
 	buf_printf(out,
 	    "{\"program\":\"accel-load\",\"seconds\":%.6f,\"requests\":%" PRIu64
 	    ",\"answered\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"aborted\":%" PRIu64
-	    ",\"unanswered\":%" PRIu64 ",\"connects\":%" PRIu64 ",\"held\":%" PRIu64
-	    ",\"requests_per_s\":%.1f,\"body_bytes\":%" PRIu64 ",\"mb_per_s\":%.3f,",
+	    ",\"unanswered\":%" PRIu64 ",\"connects\":%" PRIu64
+	    ",\"connects_per_s\":%.1f,\"handshakes\":%" PRIu64 ",\"resumed\":%" PRIu64
+	    ",\"held\":%" PRIu64 ",\"requests_per_s\":%.1f,\"body_bytes\":%" PRIu64
+	    ",\"mb_per_s\":%.3f,",
 	    r->seconds, c->requests, c->answered, c->failed, c->aborted, c->unanswered, c->connects,
-	    r->held, per((double)c->answered, r->seconds), c->body_bytes,
+	    per((double)c->connects, r->seconds), c->handshakes, c->resumed, r->held,
+	    per((double)c->answered, r->seconds), c->body_bytes,
 	    per((double)c->body_bytes / 1e6, r->seconds));
 	json_errors(out, c);
 	for (i = 0; i < TIMES; i++)
@@ -214,7 +218,7 @@ text_classic(struct buf *out, const struct load_result *r)
 	    c->answered, r->connections, bytes, r->seconds);
 	buf_printf(out, "%g mean bytes/connection\n%g fetches/sec, %g bytes/sec\n",
 	    per(bytes, fetches), per(fetches, r->seconds), per(bytes, r->seconds));
-	for (i = TIMES; i-- > 1;)
+	for (i = c->handshakes > 0 ? TIMES : TIMES - 1; i-- > 1;)
 		buf_printf(out, "msecs/%s: %g mean, %g max, %g min\n", times[i].classic,
 		    mean_ns(times[i].of) / 1e6, (double)times[i].of->max_ns / 1e6,
 		    (double)histogram_fine_percentile(times[i].of, 0) / 1e6);
@@ -244,6 +248,10 @@ report_text(struct buf *out, const struct load_result *r)
 		    c->aborted);
 	if (c->unanswered > 0)
 		buf_printf(out, "%" PRIu64 " without an answer at the end\n", c->unanswered);
+	if (c->handshakes > 0)
+		buf_printf(out,
+		    "%" PRIu64 " handshakes of TLS, %" PRIu64 " resumed: %.1f connections/s\n",
+		    c->handshakes, c->resumed, per((double)c->handshakes, r->seconds));
 	if (r->never > 0 && c->requests >= r->connections)
 		buf_printf(out, "%" PRIu64 " connections got no answer\n", r->never);
 	text_times(out, c);

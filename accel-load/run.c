@@ -17,6 +17,7 @@
 #include "accel-load/progress.h"
 #include "accel-load/report.h"
 #include "accel-load/run.h"
+#include "accel-load/secure.h"
 #include "accel-load/thread.h"
 #include "accel-load/verify.h"
 
@@ -223,11 +224,12 @@ failed(const char *what, int err)
 static int
 prepare(struct whole *w)
 {
-	unsigned n = w->run.conf->threads;
-	int err;
+	const struct load_conf *conf = w->run.conf;
+	unsigned n = conf->threads, i;
+	int err, code = 0;
 
 	w->bar = isatty(STDERR_FILENO);
-	set_from(w, w->run.conf->from);
+	set_from(w, conf->from);
 	w->signal_fd = catch_signals();
 	w->run.over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->signal_fd < 0 || w->run.over_fd < 0)
@@ -240,7 +242,9 @@ prepare(struct whole *w)
 		if (w->threads[w->nthreads] == NULL)
 			return (failed("start", err));
 	}
-	return (0);
+	for (i = 0; i < n && code == 0; i++)
+		code = secure_open(conf, w->run.urls->targets, &w->threads[i]->secure);
+	return (code);
 }
 
 static void
@@ -300,11 +304,16 @@ load(struct whole *w)
 static void
 explain(const struct whole *w)
 {
+	const char *why = NULL;
 	int trouble = 0;
 
 	for (unsigned i = 0; i < w->nthreads && trouble == 0; i++)
 		trouble = w->threads[i]->trouble;
 	limits_explain(trouble);
+	for (unsigned i = 0; i < w->nthreads && why == NULL; i++)
+		why = w->threads[i]->tls_trouble;
+	if (why != NULL)
+		load_message("handshake: %s", why);
 }
 
 static int

@@ -11,7 +11,8 @@
 #include "base/address.h"
 #include "wire/http1/scan.h"
 
-#define HTTP_PORT 80
+#define HTTP_PORT  80
+#define HTTPS_PORT 443
 
 /* ---------------------------------------------------------------- a URL in its parts */
 
@@ -23,14 +24,14 @@ split_authority(struct text authority, struct url_parts *u)
 
 	if (authority.n == 0 || memchr(authority.p, '@', authority.n) != NULL ||
 	    address_path(authority).p != NULL)
-		return ("expected http://HOST[:PORT]/PATH, without a user");
+		return ("expected http[s]://HOST[:PORT]/PATH, without a user");
 	if (address_read(authority, &a, &fault) != 0)
 		return (fault);
 	if (a.host.n == 0)
 		return ("expected a host");
 	u->authority = authority;
 	u->host = address_bare(a.host);
-	u->port = a.port.n != 0 ? a.port_number : HTTP_PORT;
+	u->port = a.port.n != 0 ? a.port_number : u->tls ? HTTPS_PORT : HTTP_PORT;
 	return (u->port == 0 ? "expected a port of 1 to 65535 after the host" : NULL);
 }
 
@@ -48,15 +49,14 @@ url_split(struct text url, struct url_parts *u)
 		end = stop;
 		url.n = (size_t)(end - url.p);
 	}
-	if (text_istarts(url, TEXT("https://")))
-		return ("expected http://; TLS is not supported");
 	if (url.p[0] == '/') {
 		u->path = url;
 		return (NULL);
 	}
-	if (!text_istarts(url, TEXT("http://")))
-		return ("expected http://HOST[:PORT]/PATH or /PATH; --urls FILE reads a list");
-	text_take(&url, 7);
+	u->tls = text_istarts(url, TEXT("https://"));
+	if (!u->tls && !text_istarts(url, TEXT("http://")))
+		return ("expected http[s]://HOST[:PORT]/PATH or /PATH; --urls FILE reads a list");
+	text_take(&url, u->tls ? 8 : 7);
 	for (stop = url.p; stop < end && *stop != '/' && *stop != '?'; stop++)
 		;
 	fault = split_authority((struct text){ url.p, (size_t)(stop - url.p) }, u);
@@ -191,6 +191,16 @@ set_fields(struct target *t, const struct load_conf *conf)
 	return (0);
 }
 
+static int
+set_host(struct target *t, struct text host)
+{
+	t->host = strndup(host.p, host.n);
+	if (t->host != NULL)
+		return (0);
+	load_message("no memory");
+	return (EX_OSERR);
+}
+
 static struct target *
 target_new(struct text authority)
 {
@@ -204,10 +214,10 @@ target_new(struct text authority)
 }
 
 static const struct target *
-find(const struct target *list, struct text authority)
+find(const struct target *list, struct text authority, bool tls)
 {
 	for (; list != NULL; list = list->next)
-		if (text_ieq(text_of(list->authority), authority))
+		if (text_ieq(text_of(list->authority), authority) && (list->host != NULL) == tls)
 			return (list);
 	return (NULL);
 }
@@ -216,6 +226,7 @@ static int
 add(struct target **list, struct target *t, int code, const struct target **out)
 {
 	t->next = *list;
+	t->nr = *list != NULL ? (*list)->nr + 1 : 0;
 	*list = t;
 	*out = t;
 	return (code);
@@ -228,12 +239,14 @@ target_get(struct target **list, const struct load_conf *conf, const struct url_
 	struct target *t;
 	int code;
 
-	if ((*out = find(*list, u->authority)) != NULL)
+	if ((*out = find(*list, u->authority, u->tls)) != NULL)
 		return (0);
 	if ((t = target_new(u->authority)) == NULL)
 		return (EX_OSERR);
 	code = conf->unix_path != NULL ? set_unix(t, text_of(conf->unix_path))
 				       : set_inet(t, conf, u->host, u->port);
+	if (code == 0 && u->tls)
+		code = set_host(t, u->host);
 	if (code == 0)
 		code = set_fields(t, conf);
 	return (add(list, t, code, out));
@@ -248,7 +261,7 @@ target_get_address(struct target **list, const struct load_conf *conf, const cha
 	const char *fault;
 	struct target *t;
 
-	if ((*out = find(*list, all)) != NULL)
+	if ((*out = find(*list, all, false)) != NULL)
 		return (0);
 	if (address_read_port(all, &a, &fault) != 0) {
 		load_message("%s: %s", address, fault);
@@ -270,6 +283,7 @@ target_list_free(struct target **list)
 	while ((t = *list) != NULL) {
 		*list = t->next;
 		free(t->authority);
+		free(t->host);
 		free(t->fields);
 		free(t);
 	}

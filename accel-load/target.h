@@ -14,10 +14,11 @@ struct url_parts {
 	struct text authority; /* "host:port" as written; .n 0: a path only */
 	struct text host;      /* without brackets */
 	uint16_t port;
+	bool tls;
 	struct text path; /* with its query, without a fragment; "/" if there is none */
 };
 
-/* http://HOST[:PORT][/PATH] or /PATH.  NULL, or what was expected, a constant text. */
+/* http[s]://HOST[:PORT][/PATH] or /PATH.  NULL, or what was expected, a constant text. */
 const char *url_split(struct text url, struct url_parts *);
 
 struct target {
@@ -32,6 +33,8 @@ struct target {
 		struct sockaddr_un un;
 	};
 	socklen_t len;
+	unsigned nr;    /* in the list: 0 is the first one that was added */
+	char *host;     /* https: without port and brackets; NULL: plain */
 	bool local;     /* an address of this host, or a unix socket */
 	char name[128]; /* "192.0.2.1:80", for messages */
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "accel-load/conn.h"
 #include "accel-load/pace.h"
+#include "accel-load/secure.h"
 
 /* What this thread gets of n. */
 static uint64_t
@@ -55,6 +56,7 @@ thread_free(struct thread *t)
 	for (unsigned i = 0; t->conns != NULL && i < t->nconns; i++)
 		conn_free(&t->conns[i]);
 	free(t->conns);
+	secure_close(t->run->urls->targets, &t->secure);
 	counts_free(t->counts);
 	free(t);
 }

@@ -37,6 +37,7 @@ struct thread {
 	unsigned nr;
 	pthread_t id;
 	struct io *io;
+	struct io_secure **secure; /* secure.h */
 	struct counts *counts;
 	struct turn turn;
 	struct conn *conns;
@@ -61,6 +62,7 @@ struct thread {
 	unsigned held; /* --hold: connections that are answered and open */
 	/* the last connect(2) that failed with a cause on this side: EADDRNOTAVAIL, ... */
 	int trouble;
+	const char *tls_trouble; /* why the last handshake failed; NULL: none did */
 };
 
 /* NULL: no memory or descriptor; *err = -errno. */

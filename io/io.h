@@ -80,7 +80,7 @@ enum io_kind {
 	/* res: 0; from now on the socket carries its bytes as handshake.with says.  -EPROTO: the
 	 * peer does not agree, or does not speak this protocol; -EAGAIN: too many others wait for
 	 * a thread.  handshake.why then says more.  deadline_ms is for all steps together.  Only
-	 * once, and only for an accepted socket */
+	 * once */
 	IO_HANDSHAKE,
 	IO_CLOSE, /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER, /* res: -ETIMEDOUT after deadline_ms (this is its success); 0: see op_soon() */
@@ -223,6 +223,7 @@ struct io_op {
 			/* Received on the socket before; copied by op_submit(). */
 			struct text early;
 			const char *why; /* out: of a failure, a constant text, or NULL */
+			bool resumed;    /* out: the session goes on from one before */
 			bool writes;     /* engine: waits until the socket is writable */
 		} handshake;
 		struct {

@@ -85,9 +85,9 @@ command(SSL_CONF_CTX *cmds, const struct tls_command *c, char *why, size_t size)
 	return (false);
 }
 
-/* False: *fault says why. */
-static bool
-obey(SSL_CTX *ctx, const struct tls_command *c, size_t n, struct tls_fault *fault)
+bool
+tls_obey(SSL_CTX *ctx, unsigned side, const struct tls_command *c, size_t n,
+    struct tls_fault *fault)
 {
 	SSL_CONF_CTX *cmds = SSL_CONF_CTX_new();
 	bool ok = cmds != NULL;
@@ -96,8 +96,7 @@ obey(SSL_CTX *ctx, const struct tls_command *c, size_t n, struct tls_fault *faul
 	fault->of = TLS_OF_COMMANDS;
 	snprintf(fault->why, sizeof(fault->why), "not enough memory");
 	if (ok) {
-		SSL_CONF_CTX_set_flags(cmds,
-		    SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_SHOW_ERRORS);
+		SSL_CONF_CTX_set_flags(cmds, side | SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SHOW_ERRORS);
 		SSL_CONF_CTX_set_ssl_ctx(cmds, ctx);
 	}
 	for (i = 0; ok && i < n; i++) {
@@ -114,8 +113,8 @@ static const struct io_secure calls = { .begin = tls_begin, .try = tls_try };
 /* The configuration of OpenSSL (/etc/ssl/openssl.cnf) is not read: that of the server is the only
  * one.  Threads that wait for a disk may be alive when the process exits, so nothing is freed
  * then. */
-static bool
-prepare(void)
+bool
+tls_prepare(void)
 {
 	return (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) == 1 &&
 		tls_bio_prepare() == 0);
@@ -142,14 +141,14 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 	struct tls_secure *s = calloc(1, sizeof(*s));
 	const char *why;
 
-	if (s == NULL || !prepare() || (s->ctx = SSL_CTX_new(TLS_server_method())) == NULL ||
+	if (s == NULL || !tls_prepare() || (s->ctx = SSL_CTX_new(TLS_server_method())) == NULL ||
 	    !set_up(s->ctx))
 		return (fail(s, fault, TLS_OF_CHAIN, "OpenSSL cannot start"));
 	s->secure = calls;
 	why = adjust(s->ctx, set, fault);
 	if (why != NULL)
 		return (fail(s, fault, (int)fault->of, why));
-	if (!obey(s->ctx, set->commands, set->ncommands, fault)) {
+	if (!tls_obey(s->ctx, SSL_CONF_FLAG_SERVER, set->commands, set->ncommands, fault)) {
 		tls_secure_free(&s->secure);
 		return (NULL);
 	}

@@ -263,7 +263,8 @@ is_up(struct io *io, struct io_op *op)
 	tls_link_guard(l);
 	op->sock->hints |= SOCK_READABLE;
 	count(io->counters, tls_handshakes);
-	if (SSL_session_reused(l->ssl))
+	op->handshake.resumed = SSL_session_reused(l->ssl) == 1;
+	if (op->handshake.resumed)
 		count(io->counters, tls_resumed);
 	op->res = 0;
 	return (true);
@@ -315,6 +316,7 @@ tls_begin(struct io *io, struct io_op *op)
 	must(op->sock->transport == NULL);
 	op->handshake.why = NULL;
 	op->handshake.writes = false;
+	op->handshake.resumed = false;
 	l = tls_link_new(with->ctx);
 	if (l == NULL)
 		return (-ENOMEM);

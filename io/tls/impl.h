@@ -10,6 +10,7 @@
  *   facts.c      ... as names and values
  *   bio.c        how OpenSSL reads and writes
  *   tickets.c    keys of session tickets
+ *   client.c     the other side: sockets that connect
  *
  * OpenSSL never waits and, in a thread, never touches a socket: it reads what the loop has
  * received (in), and writes to memory (out), which the loop sends.  So a job that outlives its op
@@ -50,6 +51,7 @@ struct tls_link {
 	bool hung;       /* the peer's end has been announced */
 	bool drained;    /* the socket had fewer bytes than were asked for */
 	bool end;        /* the socket's stream has ended */
+	bool client;     /* this side has connected */
 };
 
 /* 0, or -ENOMEM.  Of tls_secure_new(). */
@@ -70,6 +72,10 @@ const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NUL
 
 /* learn.c: after the last step, in its thread.  False: no memory. */
 bool tls_learn(struct tls_link *);
+/* context.c: OpenSSL is ready. */
+bool tls_prepare(void);
+/* side: SSL_CONF_FLAG_SERVER or _CLIENT.  False: *fault says why. */
+bool tls_obey(SSL_CTX *, unsigned side, const struct tls_command *, size_t n, struct tls_fault *);
 
 /* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
 const char *tls_pem_chain(SSL_CTX *, struct text pem);

@@ -217,6 +217,22 @@ tls_link_guard(struct tls_link *l)
 	SSL_set_msg_callback_arg(l->ssl, l);
 }
 
+/* A client closes after the server, which has TIME_WAIT then.  0 or -EAGAIN. */
+static int64_t
+await_end(struct tls_link *l, struct io_sock *s)
+{
+	char unread[256];
+	ssize_t k = 1;
+
+	while (!l->end && k > 0)
+		k = recv(s->fd, unread, sizeof(unread), MSG_DONTWAIT);
+	l->end = l->end || k == 0 || errno != EAGAIN;
+	if (l->end)
+		return (0);
+	s->hints &= (uint8_t)~SOCK_READABLE;
+	return (-EAGAIN);
+}
+
 /* The result of a call that brought no bytes. */
 static int64_t
 no_bytes(struct tls_link *l, struct io_sock *s, int rc)
@@ -231,7 +247,7 @@ no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 		}
 		s->hints &= (uint8_t)~SOCK_READABLE;
 		return (-EAGAIN);
-	case SSL_ERROR_ZERO_RETURN: return (0);
+	case SSL_ERROR_ZERO_RETURN: return (l->client ? await_end(l, s) : 0);
 	}
 	l->why = tls_reason();
 	l->err = -EPROTO;
@@ -282,7 +298,8 @@ link_say_end(struct io_sock *s)
 {
 	struct tls_link *l = link_of(s);
 
-	if (l->step != TLS_UP || l->err != 0 || tls_flush(l, s, false) != 0)
+	if (l->step != TLS_UP || l->err != 0 || (l->client && l->end) ||
+	    tls_flush(l, s, false) != 0)
 		return;
 	if (SSL_get_shutdown(l->ssl) & SSL_SENT_SHUTDOWN)
 		return;
@@ -349,6 +366,9 @@ tls_link_new(SSL_CTX *ctx)
 void
 tls_link_free(struct tls_link *l)
 {
+	/* A session whose connection ends without an alert would not be resumed. */
+	if (l->client && l->ssl != NULL)
+		SSL_set_shutdown(l->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(l->ssl);
 	SSL_CTX_free(l->ctx);
 	free((void *)(uintptr_t)l->transport.facts);

@@ -125,7 +125,6 @@ subtest 'options' => sub {
 	refused(64, qr/--range: expected/, '--range', '9-1', "$base/");
 	refused(64, qr/--pipeline/, '-p', 2, '--close', "$base/");
 	refused(64, qr/--pipeline: expected URLs of one host/, '-p', 2, "$base/", 'http://127.0.0.2/');
-	refused(64, qr/TLS is not supported/, 'https://127.0.0.1/');
 	refused(64, qr/--urls FILE reads a list/, 'urls.txt');
 	refused(66, qr/No such file/, '-u', "$tree/none", "$base/");
 	refused(68, qr/^accel-load: nosuchhost\.invalid: /, 'http://nosuchhost.invalid/');

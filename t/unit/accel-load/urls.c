@@ -27,6 +27,8 @@ TEST("/urls/a URL in its parts")
 		{ "http://h", "h", "h", "/", 80 },
 		{ "http://h:8080/a?b#c", "h:8080", "h", "/a?b", 8080 },
 		{ "HTTP://[::1]:81/x", "[::1]:81", "::1", "/x", 81 },
+		{ "https://h/a", "h", "h", "/a", 443 },
+		{ "HTTPS://h:80", "h:80", "h", "/", 80 },
 		{ "/only/path?q", "", "", "/only/path?q", 0 },
 	};
 	struct url_parts u;
@@ -38,15 +40,16 @@ TEST("/urls/a URL in its parts")
 		g_assert_cmpmem(u.host.p, u.host.n, rows[i].host, strlen(rows[i].host));
 		g_assert_cmpmem(u.path.p, u.path.n, rows[i].path, strlen(rows[i].path));
 		g_assert_cmpuint(u.port, ==, rows[i].port);
+		g_assert_cmpint(u.tls, ==, g_ascii_strncasecmp(rows[i].url, "https:", 6) == 0);
 	}
 }
 
 TEST("/urls/what is no URL")
 {
-	static const char *const rows[] = { "", "h/a", "https://h/", "http://", "http:///a",
-		"http://u@h/", "http://h:0/", "http://h:65536/", "http://h:x/", "http://[::1/",
-		"http://::1/", "http://h?q", "/a b", "/\x80", "/\r", "#", "ftp://h/",
-		"http://unix:/s/" };
+	static const char *const rows[] = { "", "h/a", "https://", "https:/h/", "http://",
+		"http:///a", "http://u@h/", "http://h:0/", "http://h:65536/", "http://h:x/",
+		"http://[::1/", "http://::1/", "http://h?q", "/a b", "/\x80", "/\r", "#",
+		"ftp://h/", "http://unix:/s/" };
 	struct url_parts u;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)

@@ -125,7 +125,7 @@ peer_init(struct peer *p, int fd, int version)
 	SSL_set_connect_state(p->ssl);
 }
 
-static void
+static void G_GNUC_UNUSED
 peer_free(struct peer *p)
 {
 	SSL_free(p->ssl);
