@@ -8,29 +8,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/must.h"
 #include "io/read_whole.h"
+#include "io/watch_set.h"
 
 #define END_S   1
 #define BUSY_MS 100 /* pause after changes of other files in the directory */
-/* without inotify, or while the directory does not exist */
-#define BLIND_LOOK_MS 2000
-#define CHANGES                                                                                  \
-	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_DELETE_SELF | \
-	    IN_MOVE_SELF)
-
-struct look { /* settings of the watch that a change of the file changes */
-	int err;
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec mtime;
-};
 
 struct file_watch {
 	size_t max;
@@ -46,63 +32,11 @@ struct file_watch {
 	/* of the thread */
 	char *path;
 	unsigned answered;
-	int events; /* inotify; -1: none */
-	bool blind; /* no event reports changes */
-	struct look last;
+	struct watch_set *set; /* of path; NULL: none */
 	uint64_t read_ns;
 };
 
 /* ---- the thread */
-
-static void
-directory_of(const char *path, char *dir, size_t size)
-{
-	const char *slash = strrchr(path, '/');
-	size_t n = slash == path ? 1 : (size_t)(slash - path);
-
-	if (n >= size)
-		n = size - 1;
-	memcpy(dir, path, n);
-	dir[n] = '\0';
-}
-
-/* A new descriptor for each directory: events of the last one are not read. */
-static void
-look_out(struct file_watch *w)
-{
-	char dir[4096];
-
-	if (w->events >= 0)
-		close(w->events);
-	w->events = -1;
-	w->blind = true;
-	if (w->path == NULL)
-		return;
-	directory_of(w->path, dir, sizeof(dir));
-	w->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (w->events >= 0)
-		w->blind = inotify_add_watch(w->events, dir, CHANGES) < 0;
-}
-
-static struct look
-look(const char *path)
-{
-	struct look l = { 0 };
-	struct stat st;
-
-	if (stat(path, &st) != 0)
-		l.err = errno;
-	else
-		l = (struct look){ 0, st.st_dev, st.st_ino, st.st_size, st.st_mtim };
-	return (l);
-}
-
-static bool
-same_look(const struct look *a, const struct look *b)
-{
-	return (a->err == b->err && a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-		a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec);
-}
 
 static void
 read_now(struct file_watch *w)
@@ -110,7 +44,7 @@ read_now(struct file_watch *w)
 	int err = 0;
 	struct text bytes;
 
-	w->last = look(w->path);
+	(void)watch_set_changed(w->set);
 	bytes = io_read_whole(AT_FDCWD, w->path, w->max, &err);
 	w->seen(w->arg, w->path, bytes, err);
 	free((char *)bytes.p);
@@ -132,29 +66,11 @@ take_path(struct file_watch *w, bool *stop)
 		w->path = w->wanted != NULL ? strdup(w->wanted) : NULL;
 	}
 	pthread_mutex_unlock(&w->lock);
-	return (other);
-}
-
-/* True: an event is about the file, or the watch is lost. */
-static bool
-take_events(struct file_watch *w)
-{
-	_Alignas(struct inotify_event) char buf[4096];
-	const char *name = strrchr(w->path, '/') + 1, *p;
-	const struct inotify_event *e;
-	bool ours = false;
-	ssize_t n;
-
-	while ((n = read(w->events, buf, sizeof(buf))) > 0) {
-		for (p = buf; p < buf + n; p += sizeof(*e) + e->len) {
-			e = (const void *)p;
-			ours = ours || (e->len != 0 && strcmp(e->name, name) == 0) ||
-			       (e->mask & IN_Q_OVERFLOW) != 0;
-			w->blind = w->blind ||
-				   (e->mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF)) != 0;
-		}
+	if (other) {
+		watch_set_free(w->set);
+		w->set = w->path != NULL ? watch_set_new(&w->path, 1) : NULL;
 	}
-	return (ours || w->blind);
+	return (other);
 }
 
 /* Waits for timeout_ms (-1: no end), or until the watch gets another order.  True: an event of the
@@ -163,7 +79,7 @@ static bool
 wait_for(struct file_watch *w, int timeout_ms, bool events)
 {
 	struct pollfd p[2] = { { .fd = w->wake, .events = POLLIN },
-		{ .fd = events && w->path != NULL ? w->events : -1, .events = POLLIN } };
+		{ .fd = events ? watch_set_fd(w->set) : -1, .events = POLLIN } };
 	uint64_t told;
 
 	if (poll(p, 2, timeout_ms) <= 0)
@@ -177,11 +93,9 @@ wait_for(struct file_watch *w, int timeout_ms, bool events)
 static bool
 wait_for_change(struct file_watch *w)
 {
-	int ms = w->path == NULL ? -1 : w->blind ? BLIND_LOOK_MS : WATCH_LOOK_MS;
-
-	if (!wait_for(w, ms, true))
+	if (!wait_for(w, watch_set_look_ms(w->set), true))
 		return (false);
-	if (take_events(w))
+	if (watch_set_events(w->set))
 		return (true);
 	(void)wait_for(w, BUSY_MS, false);
 	return (false);
@@ -203,14 +117,9 @@ may_read(struct file_watch *w)
 static bool
 look_after(struct file_watch *w, bool is_new, bool changed)
 {
-	struct look now;
-
-	if (is_new || w->blind)
-		look_out(w);
-	if (w->path == NULL)
+	if (w->set == NULL)
 		return (false);
-	now = look(w->path);
-	changed = changed || is_new || !same_look(&now, &w->last);
+	changed = watch_set_changed(w->set) || changed || is_new;
 	if (changed && (is_new || may_read(w))) {
 		read_now(w);
 		changed = false;
@@ -258,8 +167,7 @@ start(struct file_watch *w)
 static void
 throw_away(struct file_watch *w)
 {
-	if (w->events >= 0)
-		close(w->events);
+	watch_set_free(w->set);
 	close(w->wake);
 	free(w->path);
 	free(w->wanted);
@@ -278,7 +186,6 @@ file_watch_new(size_t max, file_watch_seen *seen, void *arg)
 	w->max = max;
 	w->seen = seen;
 	w->arg = arg;
-	w->events = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->ended, NULL);
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

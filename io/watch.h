@@ -1,11 +1,9 @@
 /* io/watch.h -- a small file that others change: a thread reads it at once, and again after each
  * change.
  *
- *   inotify of its directory, or every WATCH_LOOK_MS --> read --> seen(bytes)
+ *   io/watch_set.h --> read --> seen(bytes)
  *
- * So replacing it by rename(2) is noticed, and a file that comes or goes.  It is read at most once
- * a second.  What happens on another machine, or behind a symbolic link, is noticed within
- * WATCH_LOOK_MS.
+ * It is read at most once a second.
  *
  * Owner    the caller.  bytes are lent to seen().
  * Thread   set and free: one thread.  seen() runs in the thread of the watch, without a lock.
@@ -19,8 +17,7 @@
 
 #include "base/text.h"
 
-#define WATCH_LOOK_MS 30000
-#define WATCH_GAP_MS  1000
+#define WATCH_GAP_MS 1000
 
 struct file_watch;
 
