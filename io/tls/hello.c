@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include "io/tls/flight.h"
 
-enum { EXTENSION_NAME = 0, NAME_HOST = 0 };
+enum { EXTENSION_NAME = 0, EXTENSION_TICKET = 35, EXTENSION_SESSION = 41, EXTENSION_KEYS = 51 };
+enum { NAME_HOST = 0 };
+/* Groups: those of older numbers that are slow are below the last one of finite fields. */
+enum { GROUP_P256 = 23, GROUP_X25519 = 29, GROUP_OLD_LAST = 260 };
 #define MESSAGE_HEAD   4u
 #define VERSION_RANDOM 34u
 
@@ -123,4 +126,42 @@ tls_hello_name(const void *p, size_t n, char buf[TLS_NAME_MAX + 1])
 	name = host_of(extension(extensions(message(p, n, all)), EXTENSION_NAME), buf);
 	free(all);
 	return (name);
+}
+
+/* ---- sessions */
+
+static bool
+has_slow_key(struct part e)
+{
+	struct part keys = counted(&e, 2);
+	size_t group;
+
+	while (keys.n > 0 && !keys.failed) {
+		group = number(&keys, 2);
+		(void)counted(&keys, 2);
+		if (group <= GROUP_OLD_LAST && group != GROUP_P256 && group != GROUP_X25519)
+			return (true);
+	}
+	return (false);
+}
+
+static bool
+resumes(struct part all)
+{
+	if (extension(all, EXTENSION_SESSION).n != 0)
+		return (!has_slow_key(extension(all, EXTENSION_KEYS)));
+	return (extension(all, EXTENSION_TICKET).n != 0);
+}
+
+bool
+tls_hello_resumes(const void *p, size_t n)
+{
+	uint8_t *all = malloc(n + 1);
+	bool found;
+
+	if (all == NULL)
+		return (false);
+	found = resumes(extensions(message(p, n, all)));
+	free(all);
+	return (found);
 }

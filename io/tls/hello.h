@@ -8,6 +8,7 @@
 #ifndef IO_TLS_HELLO_H
 #define IO_TLS_HELLO_H
 
+#include <stdbool.h>
 #include "base/text.h"
 
 #define TLS_NAME_MAX 255u
@@ -15,5 +16,9 @@
 /* Of a whole hello (tls_flight() says READY), in lower case, in buf.  TEXT_NONE: there is none, it
  * is not one of a host, or the hello is malformed, which OpenSSL tells the client. */
 struct text tls_hello_name(const void *p, size_t n, char buf[TLS_NAME_MAX + 1]);
+
+/* It offers a session.  If that is taken, a secret of a quick group is all that is computed: 0.1
+ * ms. */
+bool tls_hello_resumes(const void *p, size_t n);
 
 #endif

@@ -25,7 +25,13 @@
 #include "io/tls/tls.h"
 #include "io/transport.h"
 
-enum tls_step { TLS_BEGINS, TLS_SHAKES, TLS_UP, TLS_FAILED };
+enum tls_step {
+	TLS_BEGINS,
+	TLS_SHAKES,
+	TLS_NEEDS_KEY, /* a step on the loop came to the certificate: a thread goes on */
+	TLS_UP,
+	TLS_FAILED,
+};
 
 struct tls_link {
 	struct io_transport transport;
@@ -48,6 +54,7 @@ struct tls_link {
 	const char *why; /* the reason of OpenSSL */
 	uint8_t step;    /* enum tls_step */
 	uint8_t steps;   /* that threads were asked for */
+	bool here;       /* the step runs on the loop */
 	bool hung;       /* the peer's end has been announced */
 	bool drained;    /* the socket had fewer bytes than were asked for */
 	bool end;        /* the socket's stream has ended */

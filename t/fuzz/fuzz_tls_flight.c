@@ -29,6 +29,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	for (i = 0; i <= n && part == TLS_FLIGHT_MORE; i++)
 		part = tls_flight(p, i, true);
 	must(part == whole);
+	(void)tls_hello_resumes(p, n);
 	name = tls_hello_name(p, n, buf);
 	must(name.n <= TLS_NAME_MAX && (name.n == 0 || strlen(buf) == name.n));
 	later = tls_flight(p, n, false);

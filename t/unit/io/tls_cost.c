@@ -118,6 +118,122 @@ TLS_TEST("/tls/a resumed connection has a ticket for the next one")
 	SSL_SESSION_free(third);
 }
 
+/* ---- a session is resumed on the loop, if no key is needed */
+
+static const char *groups; /* of the client; NULL: those of OpenSSL */
+
+/* The client's hello is in the socket. */
+static void
+hello_begin(struct io_sock *s, struct peer *p, int version, SSL_SESSION *earlier)
+{
+	int fd;
+
+	unix_pair(s, &fd, 0);
+	peer_init(p, fd, version);
+	if (groups != NULL)
+		g_assert_cmpint(SSL_set1_groups_list(p->ssl, groups), ==, 1);
+	SSL_set_session(p->ssl, earlier);
+	(void)SSL_do_handshake(p->ssl);
+}
+
+static uint64_t
+jobs_to_resume(int version, SSL_SESSION *earlier, bool resumed)
+{
+	uint64_t before = jobs_of_tls();
+	struct io_sock s;
+	struct peer p;
+
+	hello_begin(&s, &p, version, earlier);
+	g_assert_true(shake_hands(&s, &p));
+	g_assert_cmpint(shake.res, ==, 0);
+	g_assert_cmpint(SSL_session_reused(p.ssl), ==, resumed);
+	sock_close(&s);
+	peer_free(&p);
+	return (jobs_of_tls() - before);
+}
+
+TLS_TEST("/tls/a session is resumed without a thread")
+{
+	SSL_SESSION *session;
+
+	session = connect_once(TLS1_3_VERSION, NULL);
+	g_assert_cmpuint(jobs_to_resume(TLS1_3_VERSION, session, true), ==, 0);
+	SSL_SESSION_free(session);
+	session = connect_once(TLS1_2_VERSION, NULL);
+	g_assert_cmpuint(jobs_to_resume(TLS1_2_VERSION, session, true), ==, 0);
+	SSL_SESSION_free(session);
+}
+
+/* It is of another certificate, so the key is needed, although the client offers it. */
+static void
+test_refused(int version, uint64_t jobs)
+{
+	SSL_SESSION *session = connect_once(version, NULL);
+	struct io_secure *own = secure;
+	struct tls_fault fault;
+	struct pem pem;
+
+	pem_make(&pem);
+	secure = secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault);
+	g_assert_nonnull(secure);
+	g_assert_cmpuint(jobs_to_resume(version, session, false), ==, jobs);
+	tls_secure_free(secure);
+	secure = own;
+	SSL_SESSION_free(session);
+}
+
+TLS_TEST("/tls/a session that is refused is for a thread")
+{
+	test_refused(TLS1_3_VERSION, 1);
+	test_refused(TLS1_2_VERSION, 2);
+}
+
+TLS_TEST("/tls/a session with a secret of a slow group is for a thread")
+{
+	SSL_SESSION *session;
+
+	groups = "P-384";
+	session = connect_once(TLS1_3_VERSION, NULL);
+	g_assert_cmpuint(jobs_to_resume(TLS1_3_VERSION, session, true), ==, 1);
+	groups = "P-256";
+	g_assert_cmpuint(jobs_to_resume(TLS1_3_VERSION, session, true), ==, 0);
+	groups = NULL;
+	SSL_SESSION_free(session);
+}
+
+/* One round finds all of them ready. */
+TLS_TEST("/tls/sessions beyond the share of a round are for threads")
+{
+	SSL_SESSION *session = connect_once(TLS1_3_VERSION, NULL);
+	struct waiter many[9];
+	struct io_sock s[9];
+	struct peer p[9];
+	unsigned i, done = 0, threaded = 0;
+
+	for (i = 0; i < 8; i++) {
+		hello_begin(&s[i], &p[i], TLS1_3_VERSION, session);
+		wait_init(&many[i], IO_HANDSHAKE, &s[i]);
+		many[i].op.handshake.with = secure;
+		wait_submit(&many[i]);
+	}
+	while (done < 8) {
+		go_round();
+		for (i = done = 0; i < 8; i++) {
+			(void)SSL_do_handshake(p[i].ssl);
+			done += many[i].done;
+		}
+	}
+	for (i = 0; i < 8; i++) {
+		g_assert_cmpint(many[i].res, ==, 0);
+		threaded += many[i].op.threaded;
+		sock_close(&s[i]);
+		peer_free(&p[i]);
+	}
+	g_assert_cmpuint(threaded, ==, 4);
+	g_assert_cmpuint(io->counters->tls_resumed, ==, 8);
+	SSL_SESSION_free(session);
+}
+
 /* ---- tickets go with the first reply */
 
 TLS_TEST("/tls/tickets wait for the reply to a request that is there")
