@@ -30,7 +30,7 @@ SECURE_TEST("/handshake/a request follows, and its scheme is https")
 
 	g_assert_nonnull(op);
 	g_assert_false(listens(s));
-	g_assert_cmpuint(op->deadline_ms, ==, 60000);
+	g_assert_cmpuint(op->deadline_ms, ==, 10000);
 	g_assert_cmpuint(op->handshake.early.n, ==, 0);
 	sim_finish(io, op, 0);
 	sim_run(io);
@@ -61,8 +61,19 @@ SECURE_TEST("/handshake/a failure closes, and the log says why")
 {
 	failed(-ECONNRESET, NULL, NULL); /* a port scanner */
 	failed(-EPROTO, "plain HTTP", "why=\"plain HTTP\"");
-	failed(-ETIMEDOUT, NULL, "longer than server.max-read-idle");
+	failed(-ETIMEDOUT, NULL, "why=\"the handshake took longer than 10 s\"");
 	failed(-EPIPE, NULL, "error=");
+}
+
+TEST_IN("/handshake/it has no more time than a head",
+    secure_up("server.max-read-idle = 9\n" LINES, 1000), secure_down())
+{
+	struct io_op *op = sim_find(io, IO_HANDSHAKE, client());
+
+	g_assert_cmpuint(op->deadline_ms, ==, 9000);
+	sim_finish(io, op, -ETIMEDOUT);
+	sim_run(io);
+	g_assert_nonnull(strstr(logged->str, "longer than server.max-read-idle"));
 }
 
 SECURE_TEST("/handshake/a stop ends it")
