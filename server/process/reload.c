@@ -32,10 +32,18 @@ note_outcome(struct process *ps, int status)
 	shared_set(all->reloads, all->reloads + 1);
 }
 
+static void
+tell_refused(const char *what)
+{
+	log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", what),
+	    LF_STR("then", "the old configuration stays in use"));
+}
+
 /* Takes the sources. */
 static void
 reload_start_generation(struct process *ps, struct sources *sources)
 {
+	static const char see_before[] = "it cannot start; the lines before this one say why";
 	struct generation *old = process_newest(ps);
 	struct listeners now;
 	struct buf err, warn;
@@ -51,15 +59,17 @@ reload_start_generation(struct process *ps, struct sources *sources)
 	if (config == NULL) {
 		process_say(LOG_ERROR, "reload.refused", buf_as_text(&err));
 	} else if (!process_sandbox_reaches(ps, config, why, sizeof(why))) {
-		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why),
-		    LF_STR("then", "the old configuration stays in use"));
+		tell_refused(why);
 		config_free(config);
 	} else if (process_spawn(ps, config) != 0 || process_listen(ps, config, &now) != 0) {
 		config_free(config);
 		process_spawn_drop(ps);
+		tell_refused(see_before);
 		status = EX_UNAVAILABLE;
-	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
+	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) !=
 		   0) {
+		tell_refused(see_before);
+	} else {
 		process_log_form(ps, config_global(config));
 		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);

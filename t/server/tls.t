@@ -233,6 +233,8 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	put($srv->run . '/server.conf', $conf =~ s/first\.key/other.key/r);
 	$srv->signal('USR1');
 	like $srv->wait_log(qr/ssl\.privkey: .*does not belong/), qr/ev=config\.unusable .*ssl\.privkey: .*does not belong/, 'the key of another certificate';
+	my $refused = qr/level=error ev=reload\.refused what="it cannot start; [^"]*" then="the old configuration stays in use"/;
+	like $srv->wait_log($refused), $refused, '... a reload that is refused says so';
 	is +(curl($srv, '/a'))[1], 'safe', '... and the old certificate stays in use';
 	my @idle = map { my $c = $conn->(); $c->send(req('/a')); $c->reply; $c } 1 .. 20;
 	my $kept = $conn->();
