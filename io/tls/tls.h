@@ -41,8 +41,8 @@ struct tls_settings {
 	 * chain has the certificate alone. */
 	struct text ca;
 	struct text dh; /* PEM: parameters for ciphers with DHE; TEXT_NONE: those of OpenSSL */
-	const char
-	    *ciphers; /* of TLS 1.2 and below; NULL: strong ones, of which the client chooses */
+	/* Of TLS 1.2 and below; NULL: strong ones, of which the client chooses. */
+	const char *ciphers;
 	bool clients_order; /* the client chooses of ciphers, too, whatever their order */
 	const char *groups; /* for the exchange of keys, the best one first; NULL: X25519 first */
 	const struct tls_command *commands; /* after the defaults */

@@ -6,7 +6,7 @@ use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Server;
 use Test::Tls;
-use Test::Util qw(program put slurp);
+use Test::Util qw(eventually program put slurp);
 
 my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my $cert = Test::Tls::certificate($keys, 'first');
@@ -25,6 +25,29 @@ sub check ($lines) {
 	my $said = qx{@{[ program('accel-server') ]} -t -f $file 2>&1 </dev/null};
 	return ($? >> 8) . ' ' . $said =~ s/\Q$keys\E/DIR/gr;
 }
+
+# ---------------------------------------------------------------- without settings
+
+subtest 'defaults' => sub {
+	my $srv = start(ssl() . qq{server.max-worker = 1\n});
+	$srv->write('a', 'safe');
+	is shaken($srv, "-tls$_", '-cipher', 'ALL:@SECLEVEL=0')->{version}, undef, "TLS $_ is refused" for qw(1 1_1);
+	is shaken($srv, "-tls$_")->{version}, 'TLSv' . tr/_/./r, "TLS $_" for qw(1_2 1_3);
+	is shaken($srv, "-tls$_", '-groups', 'P-256:P-384:X25519')->{group}, 'ECDH, prime256v1', "the client chooses a group that it has: TLS $_" for qw(1_2 1_3);
+	is shaken($srv, "-tls$_", '-groups', 'X25519:P-256')->{group}, 'X25519', "X25519, TLS $_" for qw(1_2 1_3);
+	is_deeply [grep { shaken($srv, '-tls1_2', '-cipher', "$_:\@SECLEVEL=0")->{cipher} } split /[:\s]+/, Test::Tls::run(qw(ciphers -tls1_2 -s ALL:COMPLEMENTOFALL:@SECLEVEL=0))],
+	    [qw(ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-ECDSA-AES128-GCM-SHA256)], 'ciphers of TLS 1.2: forward secrecy, authenticated';
+	like shaken($srv, '-tls1_2', '-comp')->{said}, qr/^Compression: NONE$/m, 'no compression';
+	like shaken($srv, '-tls1_2', '-cipher', 'ALL')->{said}, qr/^Secure Renegotiation IS supported$/m, 'no renegotiation is spliced in (RFC 5746)';
+	my $session = "$keys/session";
+	my $c = Test::Tls::connect($srv, args => ['-tls1_3', '-sess_out', $session]);
+	$c->send("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	is $c->reply->{body}, 'safe', 'a session';
+	ok eventually(sub { -s $session }), '... that a client keeps';
+	my $again = shaken($srv, '-tls1_3', '-sess_in', $session)->{said};
+	like $again, qr/^Reused, TLSv1\.3/m, '... is resumed';
+	like Test::Tls::run('sess_id', '-in', $session, '-text', '-noout'), qr/^ *Max Early Data: 0$/m, '... and allows no request before the handshake (0-RTT)';
+};
 
 # ---------------------------------------------------------------- ciphers
 

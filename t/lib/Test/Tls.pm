@@ -55,7 +55,7 @@ sub openssl { return state $path = need_program('openssl', 'openssl') }
 sub shaken ($port, @args) {
 	my $said = qx{@{[ join ' ', map { "'$_'" } openssl(), qw(s_client -connect), "127.0.0.1:$port", @args ]} 2>&1 </dev/null};
 	my %is = (said => $said, chain => [$said =~ /^ *\d+ s:CN = (\S+)$/mg]);
-	($is{cipher}) = $said =~ /^New, \S+, Cipher is (?!\(NONE\))(\S+)$/m;
+	($is{cipher}) = $said =~ /^(?:New|Reused), \S+, Cipher is (?!\(NONE\))(\S+)$/m;
 	$is{version} = $said =~ /^ *Protocol *: (\S+)$/m ? $1 : 'TLSv1.3';
 	($is{group}) = $said =~ /^Server Temp Key: (.*?), \d+ bits$/m;
 	($is{signature}) = $said =~ /^Peer signature type: (\S+)$/m;
