@@ -419,6 +419,12 @@ io_sock_shutdown(struct io_sock *s)
 	io_sock_cut(s);
 }
 
+bool
+io_sock_says_end(const struct io_sock *s)
+{
+	return (s->transport != NULL);
+}
+
 void
 io_sock_ignore(struct io *io, struct io_sock *s)
 {

@@ -336,6 +336,8 @@ void io_sock_reset(int fd);
 void io_sock_shutdown(struct io_sock *); /* no more sending: FIN */
 /* The same when bytes are missing: a peer that shook hands can tell this from an end. */
 void io_sock_cut(struct io_sock *);
+/* The peer ends with bytes that are not its application's, so some may still come. */
+bool io_sock_says_end(const struct io_sock *);
 /* No accept of this listening socket may be in flight.  From now on connections wake another loop
  * that shares it, not this one; the next IO_ACCEPT listens again. */
 void io_sock_ignore(struct io *, struct io_sock *);

@@ -324,7 +324,9 @@ conn_finish(struct conn *c)
 		return (&st_read_head);
 	/* With unread input close() sends a reset, which destroys the reply on its way.  Only a
 	 * client that announced its end sends no more. */
-	return (r->http.keep_alive || r->in.left != 0 || c->in.n != 0 ? &st_linger : &st_close);
+	if (r->http.keep_alive || r->in.left != 0 || c->in.n != 0 || io_sock_says_end(&c->sock))
+		return (&st_linger);
+	return (&st_close);
 }
 
 static void

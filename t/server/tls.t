@@ -166,6 +166,16 @@ subtest 'a client sees that a reply was cut' => sub {
 	is $ends->('/app/cutlen'), 'cut', 'of which bytes are missing';
 };
 
+# Its close_notify reaches a socket that has been read to its end.
+subtest 'a client that says its end during the last reply' => sub {
+	$srv->write('www/huge', 'x' x 12_000_000);
+	my $c = Test::Tls::client($srv, rcvbuf => 65_536);
+	$c->send(req('/huge', 'Connection: close'));
+	my ($head) = map { length } $c->take(100_000) =~ m{\A(HTTP/1\.1 200 .*?\r\n\r\n)}s;
+	$c->say_end;
+	is length($c->take), 12_000_000 - 100_000 + $head, 'and gets all of it';
+};
+
 subtest 'plain HTTP and garbage' => sub {
 	is $srv->request("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), '', 'plain HTTP is closed';
 	like $srv->wait_log(qr/ev=tls\.failed .*why="plain HTTP"/), qr/ev=tls\.failed .*why="plain HTTP"/, '... and logged';

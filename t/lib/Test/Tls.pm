@@ -7,7 +7,7 @@ package Test::Tls;
 use v5.36;
 use IO::Socket ();
 use POSIX ();
-use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
+use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC SOL_SOCKET SO_RCVTIMEO);
 use Test::Http ();
 use Test::Util qw(need_program put slurp);
 
@@ -78,6 +78,60 @@ sub connect ($srv, %arg) {
 	my $c = bless Test::Http::Conn->over($ours), 'Test::Tls::Conn';
 	$c->{client} = $pid;
 	return $c;
+}
+
+# A client whose records are in our hands; it waits where a call of Net::SSLeay does.  rcvbuf, from: as for Test::Http::Conn; version,
+# ciphers; session: of an earlier one.  undef: the handshake failed.
+sub client ($srv, %arg) {
+	require Net::SSLeay;
+	state $ready = Net::SSLeay::initialize();
+	my $c = $srv->connect(map { $_ => $arg{$_} } grep { $arg{$_} } qw(rcvbuf from));
+	my $sock = $c->sock;
+	$sock->blocking(1);
+	setsockopt $sock, SOL_SOCKET, SO_RCVTIMEO, pack 'l!l!', Test::Util::PATIENCE, 0 or die "SO_RCVTIMEO: $!";
+	my $ctx = Net::SSLeay::CTX_new_with_method(Net::SSLeay::TLS_client_method()) or die 'CTX_new';
+	Net::SSLeay::CTX_set_max_proto_version($ctx, $arg{version}) if $arg{version};
+	my $ssl = Net::SSLeay::new($ctx) or die 'SSL_new';
+	my $self = bless { conn => $c, ctx => $ctx, ssl => $ssl, in => '' }, 'Test::Tls::Client';
+	Net::SSLeay::set_tlsext_host_name($ssl, $arg{host}) if $arg{host};
+	Net::SSLeay::set_session($ssl, $arg{session}) if $arg{session};
+	Net::SSLeay::set_fd($ssl, fileno $sock);
+	return Net::SSLeay::connect($ssl) == 1 ? $self : undef;
+}
+
+package Test::Tls::Client;
+
+# One record.
+sub send ($self, $bytes) { return Net::SSLeay::write($self->{ssl}, $bytes) }
+
+# The next n bytes, or fewer at the end; undef: all there are.
+sub take ($self, $n = undef) {
+	while (!defined $n || length $self->{in} < $n) {
+		my $more = Net::SSLeay::read($self->{ssl}, 16_384);
+		last if !length($more // '');
+		$self->{in} .= $more;
+	}
+	return substr $self->{in}, 0, $n // length $self->{in}, '';
+}
+
+# Of a head with Content-Length; undef without a head.
+sub reply ($self) {
+	1 while $self->{in} !~ /\r\n\r\n/ && length($self->{in} .= Net::SSLeay::read($self->{ssl}, 16_384) // last);
+	$self->{in} =~ s/\A(.*?\r\n\r\n)//s or return undef;
+	my $r = Test::Http::parse($1);
+	$r->{body} = $self->take($r->{header}{'content-length'} // 0);
+	return $r;
+}
+
+sub say_end ($self) { return Net::SSLeay::shutdown($self->{ssl}) }       # close_notify
+sub sock ($self) { return $self->{conn}->sock }
+sub session ($self) { return Net::SSLeay::get1_session($self->{ssl}) }
+sub resumed ($self) { return Net::SSLeay::session_reused($self->{ssl}) }
+
+sub DESTROY ($self) {
+	Net::SSLeay::free($self->{ssl});
+	Net::SSLeay::CTX_free($self->{ctx});
+	return;
 }
 
 package Test::Tls::Conn;
