@@ -66,6 +66,7 @@ client_begin(struct io *io, struct io_op *op)
 	op->handshake.why = NULL;
 	op->handshake.writes = false;
 	op->handshake.resumed = false;
+	SSL_CTX_up_ref(c->ctx);
 	l = tls_link_new(c->ctx);
 	if (l == NULL)
 		return (-ENOMEM);

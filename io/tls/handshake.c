@@ -216,7 +216,7 @@ choose(struct io_op *op)
 	l->host = strndup(host.p, host.n);
 	with = op->handshake.choose != NULL ? op->handshake.choose(op, host) : NULL;
 	if (with != NULL)
-		tls_link_use(l, container_of(with, struct tls_secure, secure)->ctx);
+		tls_link_use(l, tls_secure_ctx(with));
 }
 
 /* We have said Finished, so no operation of a private key is left, nor a shared secret. */
@@ -341,7 +341,6 @@ tls_try(struct io *io, struct io_op *op)
 int
 tls_begin(struct io *io, struct io_op *op)
 {
-	const struct tls_secure *with = container_of(op->handshake.with, struct tls_secure, secure);
 	struct text early = op->handshake.early;
 	struct tls_link *l;
 
@@ -349,7 +348,7 @@ tls_begin(struct io *io, struct io_op *op)
 	op->handshake.why = NULL;
 	op->handshake.writes = false;
 	op->handshake.resumed = false;
-	l = tls_link_new(with->ctx);
+	l = tls_link_new(tls_secure_ctx(op->handshake.with));
 	if (l == NULL)
 		return (-ENOMEM);
 	buf_text(&l->in, early);

@@ -2,6 +2,7 @@
  *
  *   context.c    what a listening socket has: its settings
  *   pem.c        ... its certificate and key
+ *   renew.c      ... and the next ones
  *   flight.c     when bytes are worth a step of the handshake
  *   hello.c      the name of the host in a hello
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
@@ -69,9 +70,9 @@ BIO *tls_bio_new(struct tls_link *); /* NULL: no memory */
  * -EAGAIN, or -errno. */
 int tls_flush(struct tls_link *, struct io_sock *, bool more);
 extern const struct io_transport_calls tls_link_calls;
-struct tls_link *tls_link_new(SSL_CTX *); /* takes a reference of its own; NULL: no memory */
-/* Takes a reference of its own to another one, before its first step. */
-void tls_link_use(struct tls_link *, SSL_CTX *);
+/* Both take a reference from the caller, also if there is no memory (NULL). */
+struct tls_link *tls_link_new(SSL_CTX *);
+void tls_link_use(struct tls_link *, SSL_CTX *); /* another one, before the first step */
 /* The handshake has ended: messages of further ones are bounded from now on. */
 void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);
@@ -96,7 +97,9 @@ bool tls_try(struct io *, struct io_op *);
 
 struct tls_secure {
 	struct io_secure secure;
-	SSL_CTX *ctx;
+	SSL_CTX *ctx; /* after tls_secure_new() under the lock of renew.c */
 };
+
+SSL_CTX *tls_secure_ctx(const struct io_secure *); /* with a reference for the caller */
 
 #endif

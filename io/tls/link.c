@@ -343,7 +343,6 @@ const struct io_transport_calls tls_link_calls = {
 void
 tls_link_use(struct tls_link *l, SSL_CTX *ctx)
 {
-	SSL_CTX_up_ref(ctx);
 	SSL_CTX_free(l->ctx);
 	l->ctx = ctx;
 }
@@ -353,10 +352,12 @@ tls_link_new(SSL_CTX *ctx)
 {
 	struct tls_link *l = calloc(1, sizeof(*l));
 
-	if (l == NULL)
+	if (l == NULL) {
+		SSL_CTX_free(ctx);
 		return (NULL);
+	}
 	l->transport.calls = &tls_link_calls;
-	tls_link_use(l, ctx);
+	l->ctx = ctx;
 	l->fd = -1;
 	buf_init(&l->in, 0);
 	buf_init(&l->out, 0);

@@ -13,6 +13,7 @@
 #define IO_TLS_TLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/text.h"
 
 struct io_secure;
@@ -51,6 +52,10 @@ struct tls_settings {
 
 /* Copies what it keeps.  NULL: *fault says why. */
 struct io_secure *tls_secure_new(const struct tls_settings *, struct tls_fault *);
+/* New connections get what `from` has, which ends; running ones keep theirs.  Any thread. */
+void tls_secure_renew(struct io_secure *, struct io_secure *from);
+/* When the first of its certificates ends, in seconds since 1970.  Any thread. */
+uint64_t tls_secure_ends_s(const struct io_secure *);
 void tls_secure_free(struct io_secure *); /* NULL is allowed */
 
 #endif

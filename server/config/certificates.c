@@ -1,6 +1,7 @@
 /* server/config/certificates.c -- see certificates.h */
 #include "server/config/certificates.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +10,15 @@
 #include "server/config/config.h"
 #include "server/config/record.h"
 
+struct certificate {
+	struct io_secure *secure;
+	char *used, *refused; /* digests of its files; refused NULL: they are in use */
+	unsigned turn;        /* of the renewal that has looked at it */
+};
+
 struct certificates {
-	GHashTable *made; /* by name_of() -> struct io_secure */
+	GHashTable *made; /* by name_of() -> struct certificate */
+	unsigned turn;    /* renewals so far */
 };
 
 struct loading {
@@ -20,6 +28,8 @@ struct loading {
 	struct sources *sources;
 	char *err;
 	size_t errsize;
+	certificates_news *news; /* NULL: they are loaded for the first time */
+	void *arg;
 };
 
 static bool
@@ -61,50 +71,109 @@ name_of(const struct conf *c)
 	    cmds->n != 0 ? (void *)cmds->v : NULL));
 }
 
-/* ---- one certificate */
+static struct certificate *
+find(const struct certificates *p, const struct conf *c)
+{
+	struct certificate *one;
+	char *name;
+
+	if (!is_set(c->ssl_pemfile))
+		return (NULL);
+	name = name_of(c);
+	one = g_hash_table_lookup(p->made, name);
+	g_free(name);
+	return (one);
+}
+
+/* ---- its files */
+
+enum { CHAIN, KEY, CA, DH, FILES };
+
+static const struct {
+	const char *directive;
+	size_t value;
+} files[FILES] = {
+	[CHAIN] = { "ssl.pemfile", offsetof(struct conf, ssl_pemfile) },
+	[KEY] = { "ssl.privkey", offsetof(struct conf, ssl_privkey) },
+	[CA] = { "ssl.ca-file", offsetof(struct conf, ssl_ca_file) },
+	[DH] = { "ssl.dh-file", offsetof(struct conf, ssl_dh_file) },
+};
+
+static const char *
+file_of(const struct conf *c, unsigned nr)
+{
+	return (*(const char *const *)(const void *)((const char *)c + files[nr].value));
+}
 
 /* The files that settings name, as they are in the record. */
 struct pems {
-	struct source chain, key, ca, dh;
+	struct source v[FILES];
 };
 
-static bool
-pem_get(struct loading *k, const char *directive, const char *file, struct source *out)
-{
-	if (!is_set(file))
-		return (true);
-	*out = sources_get(k->sources, SOURCE_FILE, file, NULL);
-	return (out->err == 0 || refuse_value(k, directive, file, strerror(-out->err)));
-}
-
-static bool
+static void
 pems_get(struct loading *k, struct pems *p)
 {
-	const struct conf *c = k->c;
+	unsigned i;
 
-	return (pem_get(k, "ssl.pemfile", c->ssl_pemfile, &p->chain) &&
-		pem_get(k, "ssl.privkey", c->ssl_privkey, &p->key) &&
-		pem_get(k, "ssl.ca-file", c->ssl_ca_file, &p->ca) &&
-		pem_get(k, "ssl.dh-file", c->ssl_dh_file, &p->dh));
+	for (i = 0; i < FILES; i++)
+		p->v[i] = is_set(file_of(k->c, i))
+			      ? sources_get(k->sources, SOURCE_FILE, file_of(k->c, i), NULL)
+			      : (struct source){ 0 };
 }
 
 static void
 pems_free(struct pems *p)
 {
-	source_free(&p->chain);
-	source_free(&p->key);
-	source_free(&p->ca);
-	source_free(&p->dh);
+	unsigned i;
+
+	for (i = 0; i < FILES; i++)
+		source_free(&p->v[i]);
+}
+
+static bool
+pems_are_there(struct loading *k, const struct pems *p)
+{
+	unsigned i;
+
+	for (i = 0; i < FILES; i++)
+		if (p->v[i].err != 0)
+			return (refuse_value(k, files[i].directive, file_of(k->c, i),
+			    strerror(-p->v[i].err)));
+	return (true);
+}
+
+/* What they have, or why they cannot be read.  NULL: the record does not have one of them. */
+static char *
+pems_digest(const struct pems *p)
+{
+	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+	const struct source *is;
+	char *digest = NULL;
+
+	for (is = p->v; is < p->v + FILES && is->err != -ENODATA; is++) {
+		g_checksum_update(sum, (const guchar *)&is->err, sizeof(is->err));
+		g_checksum_update(sum, (const guchar *)&is->bytes.n, sizeof(is->bytes.n));
+		if (is->bytes.n != 0)
+			g_checksum_update(sum, (const guchar *)is->bytes.p, (gssize)is->bytes.n);
+	}
+	if (is == p->v + FILES)
+		digest = g_strdup(g_checksum_get_string(sum));
+	g_checksum_free(sum);
+	return (digest);
 }
 
 /* An empty file is one, too. */
 static struct text
-pem_text(const char *file, const struct source *s)
+pem_text(const struct loading *k, const struct pems *p, unsigned nr)
 {
-	if (!is_set(file))
+	const struct source *s = &p->v[nr];
+
+	if (!is_set(file_of(k->c, nr)))
 		return (TEXT_NONE);
 	return ((struct text){ s->bytes.p != NULL ? s->bytes.p : "", s->bytes.n });
 }
+
+/* ---- one certificate */
 
 static bool
 refuse_fault(struct loading *k, const struct tls_fault *fault)
@@ -129,17 +198,18 @@ refuse_fault(struct loading *k, const struct tls_fault *fault)
 	    refuse_value(k, settings[fault->of].directive, settings[fault->of].value, fault->why));
 }
 
-static bool
+/* NULL: refused. */
+static struct io_secure *
 make(struct loading *k, const struct pems *p)
 {
 	const struct conf *c = k->c;
 	const struct conf_map *rows = &c->ssl_conf_cmd;
 	struct tls_command *cmds = g_new0(struct tls_command, rows->n + 1);
 	const struct tls_settings set = {
-		.chain = pem_text(c->ssl_pemfile, &p->chain),
-		.key = pem_text(c->ssl_privkey, &p->key),
-		.ca = pem_text(c->ssl_ca_file, &p->ca),
-		.dh = pem_text(c->ssl_dh_file, &p->dh),
+		.chain = pem_text(k, p, CHAIN),
+		.key = pem_text(k, p, KEY),
+		.ca = pem_text(k, p, CA),
+		.dh = pem_text(k, p, DH),
 		.ciphers = c->ssl_ciphers,
 		.clients_order = !c->ssl_servers_order,
 		.groups = c->ssl_curves,
@@ -155,19 +225,79 @@ make(struct loading *k, const struct pems *p)
 	s = tls_secure_new(&set, &fault);
 	g_free(cmds);
 	if (s == NULL)
-		return (refuse_fault(k, &fault));
-	g_hash_table_insert(k->p->made, name_of(c), s);
-	return (true);
+		(void)refuse_fault(k, &fault);
+	return (s);
 }
 
 static bool
 load(struct loading *k)
 {
-	struct pems p = { 0 };
-	bool ok = pems_get(k, &p) && make(k, &p);
+	struct certificate *one;
+	struct io_secure *s;
+	struct pems p;
 
+	pems_get(k, &p);
+	s = pems_are_there(k, &p) ? make(k, &p) : NULL;
+	if (s != NULL) {
+		one = g_new0(struct certificate, 1);
+		one->secure = s;
+		one->used = pems_digest(&p);
+		g_hash_table_insert(k->p->made, name_of(k->c), one);
+	}
 	pems_free(&p);
-	return (ok);
+	return (s != NULL);
+}
+
+/* Takes the digest. */
+static void
+set(char **to, char *digest)
+{
+	g_free(*to);
+	*to = digest;
+}
+
+/* Takes the digest. */
+static void
+renew_from(struct loading *k, struct certificate *one, const struct pems *p, char *now)
+{
+	struct io_secure *s = pems_are_there(k, p) ? make(k, p) : NULL;
+
+	if (s != NULL)
+		tls_secure_renew(one->secure, s);
+	set(&one->refused, NULL);
+	set(s != NULL ? &one->used : &one->refused, now);
+	k->news(k->arg, k->c->ssl_pemfile, s != NULL ? NULL : k->err);
+}
+
+static void
+renew(struct loading *k, struct certificate *one)
+{
+	struct pems p;
+	char *now;
+
+	if (one->turn == k->p->turn)
+		return;
+	one->turn = k->p->turn;
+	pems_get(k, &p);
+	now = pems_digest(&p);
+	if (now != NULL && strcmp(now, one->used) == 0)
+		set(&one->refused, NULL); /* the old files are back */
+	else if (now != NULL && g_strcmp0(now, one->refused) != 0)
+		renew_from(k, one, &p, g_strdup(now));
+	g_free(now);
+	pems_free(&p);
+}
+
+static bool
+visit(struct loading *k)
+{
+	struct certificate *one = find(k->p, k->c);
+
+	if (k->news == NULL)
+		return (one != NULL || load(k));
+	if (one != NULL)
+		renew(k, one);
+	return (true);
 }
 
 /* ---- all of them */
@@ -178,7 +308,7 @@ of_block(const struct conf *c, void *arg)
 	struct loading *k = arg;
 
 	k->c = c;
-	return (!is_set(c->ssl_pemfile) || certificates_get(k->p, c) != NULL || load(k));
+	return (!is_set(c->ssl_pemfile) || visit(k));
 }
 
 static bool
@@ -210,9 +340,14 @@ load_all(struct loading *k)
 }
 
 static void
-secure_free(void *secure)
+certificate_free(void *certificate)
 {
-	tls_secure_free(secure);
+	struct certificate *one = certificate;
+
+	tls_secure_free(one->secure);
+	g_free(one->used);
+	g_free(one->refused);
+	g_free(one);
 }
 
 struct certificates *
@@ -225,11 +360,47 @@ certificates_new(const struct config *config, char *err, size_t errsize)
 		.err = err,
 		.errsize = errsize };
 
-	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, secure_free);
+	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, certificate_free);
 	if (load_all(&k))
 		return (p);
 	certificates_free(p);
 	return (NULL);
+}
+
+void
+certificates_renew(struct certificates *p, const struct config *config, struct sources *sources,
+    certificates_news *news, void *arg)
+{
+	char err[512];
+	struct loading k = { .p = p,
+		.config = config,
+		.sources = sources,
+		.err = err,
+		.errsize = sizeof(err),
+		.news = news,
+		.arg = arg };
+
+	p->turn++;
+	(void)load_all(&k);
+}
+
+struct certificates_state
+certificates_state(const struct certificates *p)
+{
+	struct certificates_state now = { 0 };
+	struct certificate *one;
+	GHashTableIter at;
+	uint64_t ends;
+
+	g_hash_table_iter_init(&at, p->made);
+	while (g_hash_table_iter_next(&at, NULL, (gpointer *)&one)) {
+		now.n++;
+		now.refused += one->refused != NULL;
+		ends = tls_secure_ends_s(one->secure);
+		if (now.ends_s == 0 || ends < now.ends_s)
+			now.ends_s = ends;
+	}
+	return (now);
 }
 
 void
@@ -244,51 +415,52 @@ certificates_free(struct certificates *p)
 const struct io_secure *
 certificates_get(const struct certificates *p, const struct conf *c)
 {
-	const struct io_secure *s;
-	char *name;
+	const struct certificate *one = find(p, c);
 
-	if (!is_set(c->ssl_pemfile))
-		return (NULL);
-	name = name_of(c);
-	s = g_hash_table_lookup(p->made, name);
-	g_free(name);
-	return (s);
+	return (one != NULL ? one->secure : NULL);
 }
 
 /* ---- what a record has */
 
-struct fetching {
-	struct sources *sources;
-	GHashTable *asked;
+struct naming {
+	GHashTable *named;
+	void (*fn)(const char *file, void *arg);
+	void *arg;
 };
 
 /* Once: thousands of blocks may be within one that sets it. */
-static void
-pem_fetch(struct fetching *f, const char *file)
+static bool
+name_files(const struct conf *c, void *arg)
 {
-	struct source is;
+	const struct naming *n = arg;
+	unsigned i;
 
-	if (!is_set(file) || !g_hash_table_add(f->asked, (char *)file))
-		return;
-	is = sources_get(f->sources, SOURCE_FILE, file, NULL);
-	source_free(&is);
+	for (i = 0; i < FILES; i++)
+		if (is_set(file_of(c, i)) &&
+		    g_hash_table_add(n->named, (char *)(uintptr_t)file_of(c, i)))
+			n->fn(file_of(c, i), n->arg);
+	return (true);
 }
 
-static bool
-fetch(const struct conf *c, void *arg)
+void
+certificates_files(const struct config *config, void (*fn)(const char *file, void *arg), void *arg)
 {
-	pem_fetch(arg, c->ssl_pemfile);
-	pem_fetch(arg, c->ssl_privkey);
-	pem_fetch(arg, c->ssl_ca_file);
-	pem_fetch(arg, c->ssl_dh_file);
-	return (true);
+	struct naming n = { g_hash_table_new(g_str_hash, g_str_equal), fn, arg };
+
+	config_each(config, name_files, &n);
+	g_hash_table_destroy(n.named);
+}
+
+static void
+fetch(const char *file, void *sources)
+{
+	struct source is = sources_get(sources, SOURCE_FILE, file, NULL);
+
+	source_free(&is);
 }
 
 void
 certificates_fetch(const struct config *config)
 {
-	struct fetching f = { config_sources(config), g_hash_table_new(g_str_hash, g_str_equal) };
-
-	config_each(config, fetch, &f);
-	g_hash_table_destroy(f.asked);
+	certificates_files(config, fetch, config_sources(config));
 }

@@ -268,6 +268,12 @@ sources_memory(const struct sources *s)
 	return (s->memory);
 }
 
+char *
+sources_digest(const struct sources *s)
+{
+	return (g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)s->in.p, s->in.n));
+}
+
 bool
 sources_refused(const struct sources *s)
 {

@@ -462,6 +462,12 @@ resources_secure(const struct resources *p, const struct conf *c)
 	return (certificates_get(p->certificates, c));
 }
 
+struct certificates *
+resources_certificates(const struct resources *p)
+{
+	return (p->certificates);
+}
+
 struct logfile *
 resources_log(const struct resources *p, const char *path)
 {

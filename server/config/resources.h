@@ -17,6 +17,7 @@
 #include "base/text.h"
 
 struct backends;
+struct certificates;
 struct conf;
 struct conf_map;
 struct config;
@@ -56,6 +57,8 @@ struct backends *resources_backends(const struct resources *, int proxy_number);
 const void *resources_rules(const struct resources *, unsigned nr, const struct conf *);
 /* The certificate of these values, with its key; NULL: they have none. */
 const struct io_secure *resources_secure(const struct resources *, const struct conf *);
+/* Those of all sockets and hosts. */
+struct certificates *resources_certificates(const struct resources *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

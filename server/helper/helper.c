@@ -337,18 +337,31 @@ helper_resolve_end(int fd, struct helper_addresses *a, char why[HELPER_WHY_MAX])
 
 /* ---------------------------------------------------------------- the configuration */
 
-int
-helper_load_start(struct helper *h, struct helper_load *load)
+static int
+load_start(struct helper *h, enum helper_kind kind, const char *name, struct helper_load *load)
 {
-	int fd = ask(h, HELPER_LOAD, "", SOCK_STREAM);
+	int fd = ask(h, kind, name, SOCK_STREAM);
 
 	*load = (struct helper_load){ .fd = -1 };
 	if (fd < 0)
 		return (fd);
 	load->fd = fd;
 	load->sources = sources_replay();
-	load->until_ns = clock_mono_ns() + LOAD_LATE_MS * NS_PER_MS;
+	load->until_ns =
+	    kind == HELPER_LOAD ? clock_mono_ns() + LOAD_LATE_MS * NS_PER_MS : UINT64_MAX;
 	return (0);
+}
+
+int
+helper_load_start(struct helper *h, struct helper_load *load)
+{
+	return (load_start(h, HELPER_LOAD, "", load));
+}
+
+int
+helper_renew_start(struct helper *h, const char *digest, struct helper_load *load)
+{
+	return (load_start(h, HELPER_RENEW, digest, load));
 }
 
 void

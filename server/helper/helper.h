@@ -27,8 +27,9 @@
 #define HELPER_ANSWER_MS    10000 /* time for a log, a socket or the pid file */
 #define HELPER_LOAD_MS      60000 /* default of server.reload-timeout */
 #define HELPER_UPGRADE_MS   20000 /* time for a start, in addition to that for the configuration */
-#define HELPER_CHILDREN_MAX 64    /* requests at a time */
-#define HELPER_NAMES_MAX    65536 /* different names of one configuration, see kept.h */
+#define HELPER_RENEW_MS     86400000 /* for a change of certificates; the server asks again */
+#define HELPER_CHILDREN_MAX 64       /* requests at a time */
+#define HELPER_NAMES_MAX    65536    /* different names of one configuration, see kept.h */
 
 /* What -EPIPE means, and what to do. */
 #define HELPER_LOST "the helper process has died (accel-server ctl status tells when it is back):"
@@ -82,6 +83,9 @@ struct helper_load {
 };
 
 int helper_load_start(struct helper *, struct helper_load *);
+/* As a load, of the files of certificates only.  It ends when they differ from the record with this
+ * digest (sources_digest()); "-": at once. */
+int helper_renew_start(struct helper *, const char *digest, struct helper_load *);
 /* Call it when fd is readable or until_ns has passed.  False: not done yet.  True: done, and fd is
  * closed; *why is empty and sources are complete, or *why has the error. */
 bool helper_load_more(struct helper_load *, char *why, size_t size);

@@ -7,6 +7,7 @@
  *   process.c  the helper process: requests, children, names
  *   work.c     the work of a child
  *   spawn.c    applications that it starts
+ *   renew.c    waits until certificates change
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
  *   upgrade.c  executes the program anew
@@ -54,6 +55,9 @@ int helper_work_open(const struct helper_request *, const struct helper_name *, 
 int helper_log_program(const struct helper_name *);
 /* Sends the addresses, or what is wrong. */
 int helper_work_resolve(const char *spec, int reply);
+/* Waits until the files of certificates of the last list differ from the record with this digest,
+ * and writes the new record to reply. */
+int helper_work_renew(const struct helper_kept *, const char *digest, int reply);
 /* Starts a new server, with reply as its socket of items, and answers. */
 int helper_work_upgrade(int reply, uint32_t load_ms);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */

@@ -61,6 +61,30 @@ helper_kept_find(const struct helper_kept *k, enum helper_kind kind, const char 
 	return (g_hash_table_lookup(k->set, &n));
 }
 
+static gint
+by_name(gconstpointer a, gconstpointer b)
+{
+	const struct helper_name *const *m = a, *const *n = b;
+
+	return (strcmp((*m)->name, (*n)->name));
+}
+
+GPtrArray *
+helper_kept_newest(const struct helper_kept *k, enum helper_kind kind)
+{
+	GPtrArray *found = g_ptr_array_new();
+	struct helper_name *n;
+	guint i;
+
+	for (i = 0; i < k->names->len; i++) {
+		n = g_ptr_array_index(k->names, i);
+		if (n->kind == kind && kept_of(n)->nr > k->lists[0])
+			g_ptr_array_add(found, n);
+	}
+	g_ptr_array_sort(found, by_name);
+	return (found);
+}
+
 /* ---------------------------------------------------------------- lists */
 
 /* The settings of a name may have changed. */

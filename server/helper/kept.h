@@ -28,6 +28,8 @@ struct helper_kept {
 void helper_kept_init(struct helper_kept *);
 struct helper_name *helper_kept_find(const struct helper_kept *, enum helper_kind,
     const char *name);
+/* Those of this kind in the last list, by name; free the array, not the names. */
+GPtrArray *helper_kept_newest(const struct helper_kept *, enum helper_kind);
 /* Copies it.  HELPER_LOAD: the end of a list, with the deadline of the next load;
  * HELPER_REMOVE_PIDFILE: the pid file. */
 void helper_keep(struct helper_kept *, const struct helper_name *);

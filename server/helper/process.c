@@ -25,6 +25,8 @@
 /* The server comes before the helper's children, except programs of CGI.  With a reload every 0.7 s
  * on one busy core, a load takes about ten times as long as alone. */
 #define HELPER_NICE 10
+/* One waits for changes.  Those of earlier configurations end at once, unless a disk hangs. */
+#define RENEW_MAX 8u
 
 /* Signals for the server; the helper ignores them. */
 static const int ignored[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE };
@@ -140,6 +142,8 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	if (r->kind == HELPER_LOAD)
 		_exit(helper_work_load(&h->of, reply, names));
+	if (r->kind == HELPER_RENEW)
+		_exit(helper_work_renew(h->kept, r->name, reply));
 	if (r->kind == HELPER_RESOLVE)
 		_exit(helper_work_resolve(r->name, reply));
 	_exit(
@@ -169,6 +173,7 @@ time_for(const struct helper_state *h, enum helper_kind kind)
 	case HELPER_LOAD: return (h->kept->load_ms);
 	case HELPER_UPGRADE:
 		return (h->kept->load_ms + 2 * HELPER_UPGRADE_MS); /* it watches itself */
+	case HELPER_RENEW: return (HELPER_RENEW_MS);
 	default: return (HELPER_ANSWER_MS);
 	}
 }
@@ -219,6 +224,8 @@ last_word(const struct helper_state *h, const struct child *c, int status)
 
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2))
 		return;
+	if (c->kind == HELPER_RENEW)
+		return; /* the server asks again */
 	if (c->kind != HELPER_LOAD) {
 		refuse(c->reply, c->late ? -ETIMEDOUT : -EIO);
 		return;
@@ -353,16 +360,14 @@ kill_late(struct helper_state *h)
 
 /* ---------------------------------------------------------------- requests */
 
-/* One at a time. */
-static bool
-upgrades(const struct helper_state *h)
+static size_t
+number_of(const struct helper_state *h, enum helper_kind kind)
 {
-	size_t i;
+	size_t i, n = 0;
 
 	for (i = 0; i < h->n; i++)
-		if (h->v[i].kind == HELPER_UPGRADE)
-			return (true);
-	return (false);
+		n += h->v[i].kind == kind;
+	return (n);
 }
 
 static bool
@@ -371,7 +376,9 @@ is_named(const struct helper_state *h, const struct helper_request *r)
 	enum helper_kind kind = r->kind == HELPER_REMOVE_PIDFILE ? HELPER_PIDFILE : r->kind;
 
 	if (kind == HELPER_UPGRADE)
-		return (!upgrades(h));
+		return (number_of(h, kind) == 0);
+	if (kind == HELPER_RENEW)
+		return (number_of(h, kind) < RENEW_MAX);
 	return (kind == HELPER_LOAD || helper_kept_find(h->kept, kind, r->name) != NULL);
 }
 
@@ -450,12 +457,18 @@ end(struct helper_state *h)
 static bool
 loads(const struct helper_state *h)
 {
+	return (number_of(h, HELPER_LOAD) != 0);
+}
+
+/* The next helper is asked for the next change. */
+static void
+end_renewals(struct helper_state *h)
+{
 	size_t i;
 
 	for (i = 0; i < h->n; i++)
-		if (h->v[i].kind == HELPER_LOAD)
-			return (true);
-	return (false);
+		if (h->v[i].kind == HELPER_RENEW)
+			child_kill(&h->v[i]);
 }
 
 /* The guardian has died: the next one forks a helper of its own.  This helper ends when its running
@@ -471,6 +484,8 @@ retire(struct helper_state *h)
 		helper_guard_again(&h->of, h->kept);
 	}
 	h->retired = pid > 0;
+	if (h->retired)
+		end_renewals(h);
 	h->unguarded_ns = clock_mono_ns() + GUARD_AGAIN_MS * NS_PER_MS;
 }
 

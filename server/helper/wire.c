@@ -62,6 +62,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	case HELPER_CGI_ROOT:
 	case HELPER_CGI_VARIABLE:
 	case HELPER_CGI_USER:
+	case HELPER_CERTIFICATE:
 	case HELPER_PIDFILE: return (to->name[0] != '\0' ? 0 : -EPROTO);
 	case HELPER_LOAD:
 		return (to->timeout_ms > 0 && to->timeout_ms <= HELPER_LOAD_MAX_MS ? 0 : -EPROTO);

@@ -43,12 +43,15 @@ enum helper_kind {
 	HELPER_CONTROL,        /* listen on this unix socket for accel-server ctl */
 	/* Only handed over in an upgrade: a listening socket of the service manager. */
 	HELPER_ACTIVATED,
+	/* Wait until files of certificates change; the name is the digest of the last record. */
+	HELPER_RENEW,
 	HELPER_KINDS,
 	/* Only names; the server does not ask for them, see cgi.h. */
 	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */
 	HELPER_CGI_ROOT,     /* a directory of scripts */
 	HELPER_CGI_VARIABLE, /* of setenv.add-environment */
 	HELPER_CGI_USER,     /* the user of the programs; backlog: how many run at a time */
+	HELPER_CERTIFICATE,  /* a file that HELPER_RENEW reads */
 };
 
 struct helper_request {
@@ -58,8 +61,9 @@ struct helper_request {
 
 /* A name of the configuration, with everything that is needed to open it. */
 struct helper_name {
-	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE, HELPER_CGI_*; HELPER_LOAD: the
-	 * end of the list; to the guardian HELPER_REMOVE_PIDFILE, too */
+	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE, HELPER_CGI_*,
+	 * HELPER_CERTIFICATE; HELPER_LOAD: the end of the list; to the guardian
+	 * HELPER_REMOVE_PIDFILE, too */
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog, defer_s;

@@ -15,6 +15,7 @@
 #include "io/start/listen.h"
 #include "io/log/logfile.h"
 #include "io/safe_open.h"
+#include "server/config/certificates.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
 #include "server/config/check/limits.h"
@@ -169,6 +170,14 @@ tell_applications(const struct conf *c, void *arg)
 }
 
 static void
+tell_certificate(const char *file, void *names)
+{
+	struct helper_name n = { 0 };
+
+	helper_tell(*(int *)names, &n, HELPER_CERTIFICATE, file);
+}
+
+static void
 tell_names(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
@@ -186,6 +195,7 @@ tell_names(const struct config *config, int names)
 	tell_listens(config, names);
 	cgi_names_tell(config, names);
 	config_each(config, tell_applications, &to);
+	certificates_files(config, tell_certificate, &names);
 	if (untold == NULL)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
@@ -326,11 +336,13 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 	case HELPER_RESOLVE:
 	case HELPER_UPGRADE:
 	case HELPER_ACTIVATED:
+	case HELPER_RENEW:
 	case HELPER_KINDS:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
 	case HELPER_CGI_VARIABLE:
-	case HELPER_CGI_USER: err = -EINVAL; break;
+	case HELPER_CGI_USER:
+	case HELPER_CERTIFICATE: err = -EINVAL; break;
 	}
 	memcpy(answer, &err, sizeof(err));
 	snprintf(answer + sizeof(err), HELPER_WHY_MAX, "%s", err != 0 && why != NULL ? why : "");

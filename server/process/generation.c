@@ -330,5 +330,6 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	ps->nstarted++;
 	ps->fds = fds;
 	ps->listeners = *ls;
+	process_renew_begin(ps);
 	return (0);
 }

@@ -18,6 +18,7 @@
  *   generation.c  one configuration with its workers and pools
  *   spawn.c       applications that the helper starts
  *   resolve.c     addresses of backends that have a host name
+ *   renew.c       certificates that change while the server runs
  *   pressure.c    lines of the log while memory is short
  *   report.c      messages to the service manager, also to its watchdog
  */
@@ -139,6 +140,14 @@ struct alive {
 	uint64_t until_ns; /* the answer is known by then; 0: nobody asks */
 };
 
+/* The files of certificates. */
+struct renewal {
+	struct helper_load load; /* ends when they have changed; fd -1: nobody waits */
+	char *known;             /* digest of the last record; NULL: there was none */
+	uint64_t again_ns;       /* when to ask again; 0: not */
+	unsigned failed;         /* in a row */
+};
+
 /* The last reload. */
 struct outcome {
 	time_t at; /* 0: there was none */
@@ -173,8 +182,9 @@ struct process {
 	size_t napps;
 	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */
 	struct helper_load load; /* a running reload; fd -1: none */
-	bool reload_again;       /* another reload was requested meanwhile */
-	bool reopen;             /* HUP came */
+	struct renewal renewal;
+	bool reload_again; /* another reload was requested meanwhile */
+	bool reopen;       /* HUP came */
 	bool draining, stopping;
 	bool by_manager;       /* INT or QUIT of a service manager */
 	uint64_t ask_again_ns; /* the next time at which it is asked for more time */
@@ -260,6 +270,12 @@ void resolve_end(struct generation *);
 size_t process_resolve_poll(struct process *, struct pollfd p[RESOLVE_MAX], int *timeout_ms);
 /* Call it after poll(2): takes answers and asks what is due. */
 void process_resolve(struct process *, const struct pollfd *, size_t n);
+
+void process_renew_begin(struct process *); /* of the newest generation */
+void process_renew_stop(struct process *);
+/* What to poll, or -1; *timeout_ms (-1: none) gets no longer. */
+int process_renew_fd(const struct process *, int *timeout_ms);
+void process_renew_more(struct process *); /* after poll(2) */
 
 /* "READY=1" and the like, with a line for people: connections and configurations in use. */
 void process_report(const struct process *, const char *state);

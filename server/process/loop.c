@@ -18,7 +18,7 @@
 #define COUNTERS_MAX (sizeof(struct server_counters) / sizeof(uint64_t))
 
 /* What the main thread polls besides names, applications and control sockets. */
-enum { POLL_SIGNALS, POLL_STDIN, POLL_RELOAD, POLL_HELPER, POLL_UPGRADE, OWN_POLLS };
+enum { POLL_SIGNALS, POLL_STDIN, POLL_RELOAD, POLL_HELPER, POLL_UPGRADE, POLL_RENEW, OWN_POLLS };
 
 /* ---- generations that have ended */
 
@@ -125,6 +125,8 @@ wait_for_events(struct process *ps, struct waits *w)
 
 	w->p[POLL_RELOAD] = (struct pollfd){ .fd = ps->load.fd, .events = POLLIN };
 	w->p[POLL_UPGRADE] = (struct pollfd){ .fd = ps->upgrade.fd, .events = POLLIN };
+	w->p[POLL_RENEW] =
+	    (struct pollfd){ .fd = process_renew_fd(ps, &timeout_ms), .events = POLLIN };
 	process_watch_tick(ps, &timeout_ms);
 	process_leave_tick(ps, &timeout_ms);
 	if (process_alive_tick(ps, &timeout_ms))
@@ -159,6 +161,7 @@ take_events(struct process *ps, struct waits *w)
 		w->p[POLL_HELPER].fd = -1;
 	process_reload_more(ps);
 	process_upgrade_more(ps);
+	process_renew_more(ps);
 	process_retired_check(ps);
 	process_reap(ps);
 }

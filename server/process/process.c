@@ -332,6 +332,7 @@ process_init(struct process *ps, const struct options *opt, struct helper *helpe
 		.helper = helper,
 		.load.fd = -1,
 		.upgrade.fd = -1,
+		.renewal.load.fd = -1,
 		.control.fd = -1,
 		.starter = getuid(),
 		.started_at = (time_t)(clock_wall_ns() / NS_PER_S),
@@ -400,6 +401,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	if (rc != 0 && !opt->one)
 		process_say_failed(&ps);
 	helper_load_stop(&ps.load);
+	process_renew_stop(&ps);
 	if (!list_empty(&ps.generations)) {
 		process_close_logs(&ps); /* a thread is stuck in the kernel: exit without it */
 		_exit(rc);

@@ -121,7 +121,7 @@ void
 process_status(const struct process *ps, bool json, struct buf *out)
 {
 	uint64_t older = process_generations(ps) - 1;
-	char since[32], tried[32], changed[32];
+	char since[32], tried[32], changed[32], ends[32];
 	struct buf said;
 	uint64_t backends, nout = backends_out(&said, &backends);
 	struct buf still;
@@ -146,6 +146,10 @@ process_status(const struct process *ps, bool json, struct buf *out)
 		{ "helper_since", false, 0,
 		    time_text((time_t)ps->counters_list.helper_since_s, changed) },
 		{ "helpers_lost", true, ps->counters_list.helpers_lost, TEXT_NONE },
+		{ "certificates", true, ps->counters_list.certificates, TEXT_NONE },
+		{ "certificates_refused", true, ps->counters_list.certificates_refused, TEXT_NONE },
+		{ "certificates_end", false, 0,
+		    time_text((time_t)ps->counters_list.certificates_end_s, ends) },
 		{ "last_reload", false, 0, time_text(ps->last.at, tried) },
 		{ "last_reload_status", true, (uint64_t)ps->last.status, TEXT_NONE },
 		{ "last_reload_said", false, 0, buf_as_text(&ps->last.said) },

@@ -174,6 +174,21 @@ helper(struct buf *out, const struct status *s)
 }
 
 static void
+certificates(struct buf *out, const struct status *s)
+{
+	if (s->certificates == 0)
+		return;
+	buf_printf(out,
+	    "<p id=\"certificates\">certificates: the first one ends in %" PRIu64 " days",
+	    status_certificate_ends_in_s(s) / 86400);
+	if (s->certificates_refused != 0)
+		buf_printf(out,
+		    "; <b>new files of %" PRIu64 " cannot be used</b>, the last ones are in use",
+		    s->certificates_refused);
+	buf_str(out, "</p>\n");
+}
+
+static void
 tile_begin(struct buf *out, const char *title, const char *history)
 {
 	buf_printf(out, "<section><h2>%s</h2>", title);
@@ -571,6 +586,7 @@ status_html(struct buf *out, const struct status *s)
 	banner(out, s);
 	main_begin(out, s);
 	helper(out, s);
+	certificates(out, s);
 	tiles(out, s);
 	connections(out, s);
 	stages(out, s);

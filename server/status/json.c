@@ -45,6 +45,16 @@ helper(struct buf *out, const struct status *s)
 }
 
 static void
+certificates(struct buf *out, const struct status *s)
+{
+	buf_printf(out,
+	    "\"certificates\":{\"n\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"first_end\":%" PRIu64
+	    ",\"renewals\":%" PRIu64 ",\"renewals_refused\":%" PRIu64 "},\n",
+	    s->certificates, s->certificates_refused, s->certificates_end_s, s->renewals,
+	    s->renewals_refused);
+}
+
+static void
 stages(struct buf *out, const struct status *s, put_histogram *put)
 {
 	unsigned i;
@@ -204,6 +214,7 @@ all(struct buf *out, const struct status *s, put_histogram *put)
 	    s->cached, s->cached_limit, status_hit_ratio(s));
 	buf_printf(out, "\"conditions\":{\"sets\":%" PRIu64 "},\n", s->sets);
 	helper(out, s);
+	certificates(out, s);
 	stages(out, s, put);
 	threads(out, s);
 	backends(out, s, put);

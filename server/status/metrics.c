@@ -343,6 +343,22 @@ helper(const struct prom *p, const struct status *s)
 	    s->helpers_lost);
 }
 
+static void
+certificates(const struct prom *p, const struct status *s)
+{
+	prom_gauge(p, "tls_certificates", "Certificates in use.", s->certificates);
+	prom_gauge(p, "tls_certificates_refused",
+	    "Certificates whose files have changed and cannot be used; the last ones are in use.",
+	    s->certificates_refused);
+	if (s->certificates != 0)
+		prom_gauge(p, "tls_certificate_end_timestamp_seconds",
+		    "When the first of them ends, since 1970.", s->certificates_end_s);
+	prom_counter(p, "tls-renewals", "Certificates that changed and came into use.",
+	    s->renewals);
+	prom_counter(p, "tls-renewals-refused", "Certificates that changed and cannot be used.",
+	    s->renewals_refused);
+}
+
 void
 status_metrics(struct buf *out, const struct status *s)
 {
@@ -353,6 +369,7 @@ status_metrics(struct buf *out, const struct status *s)
 	process_status_metrics(out, s->started_s);
 	configuration(p, s);
 	helper(p, s);
+	certificates(p, s);
 	prom_gauge(p, "workers", "Threads with an event loop.", s->nworkers);
 	connections(p, s);
 	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);

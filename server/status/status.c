@@ -234,6 +234,11 @@ status_new(struct request *r)
 	s->helper_lost = shared_get(all->helper_lost);
 	s->helpers_lost = shared_get(all->helpers_lost);
 	s->helper_since_s = shared_get(all->helper_since_s);
+	s->certificates = shared_get(all->certificates);
+	s->certificates_refused = shared_get(all->certificates_refused);
+	s->certificates_end_s = shared_get(all->certificates_end_s);
+	s->renewals = shared_get(all->renewals);
+	s->renewals_refused = shared_get(all->renewals_refused);
 	s->first_started_s = all->first_started_s;
 	s->upgrades = all->upgrades;
 	s->hosts = &all->hosts;

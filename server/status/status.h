@@ -55,6 +55,9 @@ struct status {
 	unsigned draining;   /* generations */
 	bool helper_lost;    /* since helper_since_s no helper process runs */
 	uint64_t helpers_lost, helper_since_s;
+	/* of TLS; end_s: of the one that ends first, 0: none */
+	uint64_t certificates, certificates_refused, certificates_end_s;
+	uint64_t renewals, renewals_refused;
 	struct server_counters sum;
 	struct replies_by by;
 	const struct hosts *hosts;
@@ -76,6 +79,13 @@ struct status {
 
 struct status *status_new(struct request *); /* NULL: no memory */
 void status_free(struct status *);
+
+/* 0: it has ended, or there is none. */
+static inline uint64_t
+status_certificate_ends_in_s(const struct status *s)
+{
+	return (s->certificates_end_s > s->now_s ? s->certificates_end_s - s->now_s : 0);
+}
 
 uint64_t status_own_5xx(const struct status_backend *);       /* of all causes */
 double status_hit_ratio(const struct status *);               /* 0 to 1 */

@@ -77,6 +77,11 @@ gauge_lines(GPtrArray *lines, const struct status *s)
 	line(lines, !s->helper_lost, "server.helper.up");
 	line(lines, s->helpers_lost, "server.helper.lost");
 	line(lines, s->helper_since_s, "server.helper.changed-s");
+	line(lines, s->certificates, "server.tls.certificates");
+	line(lines, s->certificates_refused, "server.tls.certificates-refused");
+	line(lines, status_certificate_ends_in_s(s), "server.tls.certificate-ends-in-s");
+	line(lines, s->renewals, "server.tls.renewals");
+	line(lines, s->renewals_refused, "server.tls.renewals-refused");
 	line(lines, (uint64_t)s->requests_5s, "server.requests.per-s");
 	line(lines, (uint64_t)s->bytes_5s, "server.bytes-sent.per-s");
 }

@@ -77,6 +77,10 @@ struct counters_list {
 	bool helper_lost;    /* no helper process runs */
 	bool leaving;        /* a stop is near: health checks fail */
 	uint64_t helpers_lost, helper_since_s; /* since: of helper_lost, wall clock */
+	/* Of the newest configuration.  refused: their files have changed, and cannot be used.
+	 * end_s: of the one that ends first, since 1970; 0: none. */
+	uint64_t certificates, certificates_refused, certificates_end_s;
+	uint64_t renewals, renewals_refused;
 };
 
 void counters_list_init(struct counters_list *);

@@ -674,6 +674,43 @@ TEST("/tls/a certificate and a key must belong together")
 	tls_secure_free(s);
 }
 
+static X509 *
+shown_to(struct peer *p, struct io_sock *s)
+{
+	tls_pair(s, p, 0, TLS1_3_VERSION);
+	return (SSL_get1_peer_certificate(p->ssl));
+}
+
+static struct io_secure *
+another(void)
+{
+	struct tls_fault fault;
+	struct pem pem;
+
+	pem_make(&pem);
+	return (secure_new(of(pem.chain), of(pem.key), NULL, 0, &fault));
+}
+
+TLS_TEST("/tls/a certificate is replaced for new connections")
+{
+	struct io_sock old, next;
+	struct peer o, n;
+	X509 *first = shown_to(&o, &old), *second;
+	uint64_t now_s = (uint64_t)time(NULL), ends_s = tls_secure_ends_s(secure);
+
+	g_assert_true(ends_s > now_s + 3000 && ends_s < now_s + 4000);
+	tls_secure_renew(secure, another());
+	second = shown_to(&n, &next);
+	g_assert_cmpint(X509_cmp(first, second), !=, 0);
+	take(&old, &o, "still here", 10);
+	X509_free(first);
+	X509_free(second);
+	sock_close(&old);
+	sock_close(&next);
+	peer_free(&o);
+	peer_free(&n);
+}
+
 static int
 version_with(const struct tls_command *commands, size_t n)
 {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/must.h"
 #include "server/config/config.h"
@@ -44,6 +45,9 @@ TEST("/helper/requests are short and whole")
 	bytes[0] = HELPER_UPGRADE;
 	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, 0);
 	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL); /* neither has this */
+	bytes[0] = HELPER_RENEW;
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, 0);
+	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, -EINVAL);
 	bytes[0] = HELPER_KINDS;
 	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL);
 	bytes[0] = -1;
@@ -308,10 +312,103 @@ TEST("/helper/only what the configuration names is opened")
 	g_assert_cmpint(fd, >=, 0);
 	close(fd);
 	helper_free(h);
+	g_assert_cmpint(wait(NULL), >, 0); /* the guardian */
 	g_unlink(file);
 	g_unlink(log);
 	g_free(text);
 	g_free(file);
+}
+
+/* ---------------------------------------------------------------- certificates */
+
+/* The record that differs from the one with this digest; *digest becomes that of the new one. */
+static struct sources *
+renewed(struct helper *h, char **digest)
+{
+	struct helper_load load;
+	struct pollfd p = { .events = POLLIN };
+	char why[512];
+
+	g_assert_cmpint(helper_renew_start(h, *digest, &load), ==, 0);
+	p.fd = load.fd;
+	do
+		g_assert_cmpint(poll(&p, 1, 20000), ==, 1);
+	while (!helper_load_more(&load, why, sizeof(why)));
+	g_assert_cmpstr(why, ==, "");
+	g_free(*digest);
+	*digest = sources_digest(load.sources);
+	return (load.sources);
+}
+
+static void
+has_file(struct sources *s, const char *file, const char *text, int err)
+{
+	struct source is = sources_get(s, SOURCE_FILE, file, NULL);
+
+	g_assert_cmpint(is.err, ==, err);
+	g_assert_true(text == NULL || text_eq(is.bytes, text_of(text)));
+	source_free(&is);
+}
+
+static void
+load(struct helper *h)
+{
+	char why[512];
+	struct sources *s = helper_load(h, why, sizeof(why));
+
+	g_assert_nonnull(s);
+	sources_free(s);
+}
+
+TEST("/helper/certificates that change are read, and nothing else")
+{
+	char *pem = put("x.pem", "one"), *key = put("x.key", "key"),
+	     *secret = put("secret", "not named"), *digest = g_strdup("-");
+	g_autofree char *text =
+	    g_strdup_printf("server.document-root = \"%s\"\nssl.pemfile = \"%s\"\n"
+			    "ssl.privkey = \"%s\"\n",
+		dir, pem, key);
+	g_autofree char *less =
+	    g_strdup_printf("server.document-root = \"%s\"\nssl.pemfile = \"%s\"\n", dir, pem);
+	char *file = put("helper.conf", text);
+	struct helper_load waits;
+	struct sources *s;
+	struct helper *h;
+
+	g_assert_cmpint(helper_start(file, &h), ==, 0);
+	load(h);
+	s = renewed(h, &digest);
+	has_file(s, pem, "one", 0);
+	has_file(s, key, "key", 0);
+	has_file(s, secret, NULL, -ENODATA);
+	sources_free(s);
+	g_assert_cmpint(helper_renew_start(h, digest, &waits), ==, 0);
+	g_free(put("x.key", "next"));
+	kill_helper(h); /* the one that waits ends; the next one finds the change */
+	helper_load_stop(&waits);
+	s = renewed(h, &digest);
+	has_file(s, pem, "one", 0);
+	has_file(s, key, "next", 0);
+	sources_free(s);
+	g_unlink(pem);
+	s = renewed(h, &digest);
+	has_file(s, pem, NULL, -ENOENT);
+	sources_free(s);
+	g_free(put("helper.conf", less)); /* the key is not named any more */
+	load(h);
+	s = renewed(h, &digest);
+	has_file(s, key, NULL, -ENODATA);
+	sources_free(s);
+	helper_free(h);
+	g_assert_cmpint(wait(NULL), >, 0);
+	g_unlink(key);
+	g_unlink(secret);
+	g_unlink(file);
+	g_free(file);
+	g_free(digest);
+	g_free(pem);
+	g_free(key);
+	g_free(secret);
 }
 
 /* ---------------------------------------------------------------- replay */

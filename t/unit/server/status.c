@@ -180,6 +180,11 @@ sample(void)
 	s.helper_lost = true;
 	s.helpers_lost = 4;
 	s.helper_since_s = 1173101340;
+	s.certificates = 2;
+	s.certificates_refused = 1;
+	s.certificates_end_s = s.now_s + 20 * 86400;
+	s.renewals = 5;
+	s.renewals_refused = 6;
 	s.first_started_s = 1173101330;
 	s.upgrades = 3;
 	s.hosts = &hosts;
@@ -279,6 +284,9 @@ TEST("/status/statistics")
 	has(s, "\nserver.threads.stat.queued: 2\n");
 	has(s,
 	    "\nserver.helper.changed-s: 1173101340\nserver.helper.lost: 4\nserver.helper.up: 0\n");
+	has(s, "\nserver.tls.certificate-ends-in-s: 1728000\nserver.tls.certificates: 2\n"
+	       "server.tls.certificates-refused: 1\n");
+	has(s, "\nserver.tls.renewals: 5\nserver.tls.renewals-refused: 6\n");
 	has(s, "\nserver.devices.8:1.refused: 4\n");
 	has(s, "\nserver.devices.unknown.busy: 0\n");
 	has(s, "\nserver.memory.limit-bytes: 50331648\n");
@@ -311,6 +319,8 @@ TEST("/status/json")
 	has(s, "\"name\":\"<i>\\\"&\"");
 	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is not UTF-8 */
 	has(s, "\"hit_ratio\":0.900000");
+	has(s, "\"certificates\":{\"n\":2,\"refused\":1,\"first_end\":1728000,"
+	       "\"renewals\":5,\"renewals_refused\":6},\n");
 	has(s, "\"helper\":{\"up\":0,\"lost\":4,\"changed\":1173101340},\n");
 	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
 	has(s, "{\"device\":\"8:1\",\"mount\":\"/srv/<a \\\"b\\\"\\n\",\"busy\":0,");
@@ -361,6 +371,11 @@ TEST("/status/metrics")
 	has(s, "\naccel_helper_up 0\n");
 	has(s, "\naccel_helper_changed_timestamp_seconds 1173101340\n");
 	has(s, "\naccel_helpers_lost_total 4\n");
+	has(s, "\naccel_tls_certificates 2\n");
+	has(s, "\naccel_tls_certificates_refused 1\n");
+	has(s, "\naccel_tls_certificate_end_timestamp_seconds 1728000\n");
+	has(s, "\naccel_tls_renewals_total 5\n");
+	has(s, "\naccel_tls_renewals_refused_total 6\n");
 	has(s, "\nprocess_start_time_seconds 1173101331\n");
 	has(s, "\naccel_memory_limit_bytes 50331648\n");
 	has(s, "\naccel_memory_stalled_seconds_total{scope=\"machine\",stalled=\"some\"} "
@@ -414,6 +429,8 @@ TEST("/status/html")
 	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
 	has(s,
 	    "<p id=\"helper\">helper process: <b>lost</b> since 2007-03-05 13:29:00 UTC, died 4");
+	has(s, "<p id=\"certificates\">certificates: the first one ends in 20 days; <b>new files "
+	       "of 1 cannot be used</b>");
 	has(s, "<td>a&quot;b\\c\\x0ad&lt;e&gt;\\xff");
 	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i "
 	       "id=\"requests_mult\">k</i>");

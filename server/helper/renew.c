@@ -1,0 +1,155 @@
+/* server/helper/renew.c -- waits until the files of certificates change, and reads them.
+ *
+ *   names of the last list --> record in memory --differs--> reply
+ *            '--<-- io/watch_set.h <--equal--'
+ *
+ * The server has no right to read private keys, nor to look into their directories.  It compares
+ * nothing but the digest of its last record, so no change is lost between two requests, nor by the
+ * death of a helper.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/watch_set.h"
+#include "server/config/record.h"
+#include "server/helper/impl.h"
+#include "server/helper/kept.h"
+
+/* Certificate and key are two files, and a client of ACME may have hundreds of them. */
+#define SETTLE_MS     1000
+#define SETTLE_MAX_MS 10000
+
+/* ---- the files */
+
+/* By name: so the record of equal files is equal. */
+static GPtrArray *
+paths_of(const struct helper_kept *k)
+{
+	GPtrArray *v = helper_kept_newest(k, HELPER_CERTIFICATE);
+	const struct helper_name *n;
+	guint i;
+
+	for (i = 0; i < v->len; i++) {
+		n = g_ptr_array_index(v, i);
+		v->pdata[i] = (char *)(uintptr_t)n->name;
+	}
+	return (v);
+}
+
+/* ---- a record */
+
+static bool
+record(const GPtrArray *paths, int fd)
+{
+	struct sources *s = sources_record(fd);
+	struct source is;
+	guint i;
+
+	if (lseek(fd, 0, SEEK_SET) != 0 || ftruncate(fd, 0) != 0)
+		return (false);
+	for (i = 0; i < paths->len; i++) {
+		is = sources_get(s, SOURCE_FILE, g_ptr_array_index(paths, i), NULL);
+		source_free(&is);
+	}
+	sources_end(s, 1);
+	sources_free(s);
+	return (true);
+}
+
+/* True: it is not the one with this digest. */
+static bool
+differs(int fd, const char *digest)
+{
+	size_t n = (size_t)lseek(fd, 0, SEEK_CUR);
+	void *p = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+	char *now;
+	bool same;
+
+	if (p == MAP_FAILED)
+		return (false);
+	now = g_compute_checksum_for_data(G_CHECKSUM_SHA256, p, n);
+	same = strcmp(now, digest) == 0;
+	g_free(now);
+	munmap(p, n);
+	return (!same);
+}
+
+/* Waits for the server, which takes it at once. */
+static int
+hand_over(int fd, int reply)
+{
+	off_t at = 0, end = lseek(fd, 0, SEEK_CUR);
+
+	while (at < end)
+		if (sendfile(reply, fd, &at, (size_t)(end - at)) <= 0 && errno != EINTR)
+			return (2);
+	return (0);
+}
+
+/* ---- waiting */
+
+/* False: the server does not wait any more.  *event: something has happened to a directory. */
+static bool
+wait_for(struct watch_set *w, int reply, int ms, bool *event)
+{
+	struct pollfd p[2] = { { .fd = reply }, { .fd = watch_set_fd(w), .events = POLLIN } };
+	int n = poll(p, 2, ms);
+
+	*event = n > 0 && p[1].revents != 0 && watch_set_events(w);
+	return (n < 0 || p[0].revents == 0);
+}
+
+/* The files have changed: waits until no change follows for SETTLE_MS. */
+static bool
+settle(struct watch_set *w, int reply)
+{
+	uint64_t until = clock_mono_ns() + SETTLE_MAX_MS * NS_PER_MS;
+	uint64_t quiet = clock_mono_ns() + SETTLE_MS * NS_PER_MS, now;
+	bool event;
+
+	while ((now = clock_mono_ns()) < until && now < quiet) {
+		if (!wait_for(w, reply, (int)((MIN(quiet, until) - now) / NS_PER_MS) + 1, &event))
+			return (false);
+		if (event)
+			quiet = clock_mono_ns() + SETTLE_MS * NS_PER_MS;
+	}
+	return (true);
+}
+
+/* False: nobody waits for the record any more. */
+static bool
+await_change(struct watch_set *w, int reply)
+{
+	bool event = false;
+
+	while (!event && !watch_set_changed(w))
+		if (!wait_for(w, reply, watch_set_look_ms(w), &event))
+			return (false);
+	return (settle(w, reply));
+}
+
+int
+helper_work_renew(const struct helper_kept *kept, const char *digest, int reply)
+{
+	GPtrArray *paths = paths_of(kept);
+	struct watch_set *w = watch_set_new((char *const *)paths->pdata, paths->len);
+	int fd = memfd_create("certificates", MFD_CLOEXEC);
+
+	if (w == NULL || fd < 0)
+		return (1);
+	for (;;) {
+		(void)watch_set_changed(w);
+		if (!record(paths, fd))
+			return (1);
+		if (differs(fd, digest))
+			return (hand_over(fd, reply));
+		if (!await_change(w, reply))
+			return (2);
+	}
+}
