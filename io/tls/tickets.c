@@ -6,12 +6,36 @@
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/clock.h"
+#include "base/text.h"
+#include "io/tls/tls.h"
+
+struct keys {
+	struct tls_ticket_key key[TLS_TICKET_KEYS]; /* newest first */
+};
 
 static struct {
 	pthread_mutex_t lock;
-	struct tls_ticket_key key[TLS_TICKET_KEYS]; /* newest first */
-} all = { PTHREAD_MUTEX_INITIALIZER, { { { 0 } } } };
+	struct keys *keys; /* in no core file; NULL: not made yet */
+} all = { PTHREAD_MUTEX_INITIALIZER, NULL };
+
+/* Under the lock.  False: no memory. */
+static bool
+has_keys(void)
+{
+	void *p;
+
+	if (all.keys != NULL)
+		return (true);
+	p = mmap(NULL, sizeof(*all.keys), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    0);
+	if (p == MAP_FAILED)
+		return (false);
+	(void)madvise(p, sizeof(*all.keys), MADV_DONTDUMP);
+	all.keys = p;
+	return (true);
+}
 
 static bool
 make(struct tls_ticket_key *k, uint64_t now)
@@ -26,14 +50,17 @@ make(struct tls_ticket_key *k, uint64_t now)
 static bool
 newest_locked(uint64_t now)
 {
-	struct tls_ticket_key next;
+	struct tls_ticket_key next, *key;
 
-	if (all.key[0].made_ns != 0 && now < all.key[0].made_ns + TLS_TICKET_S * NS_PER_S)
+	if (!has_keys())
+		return (false);
+	key = all.keys->key;
+	if (key[0].made_ns != 0 && now < key[0].made_ns + TLS_TICKET_S * NS_PER_S)
 		return (true);
 	if (!make(&next, now))
 		return (false);
-	memmove(all.key + 1, all.key, sizeof(all.key) - sizeof(all.key[0]));
-	all.key[0] = next;
+	memmove(key + 1, key, sizeof(all.keys->key) - sizeof(key[0]));
+	key[0] = next;
 	OPENSSL_cleanse(&next, sizeof(next));
 	return (true);
 }
@@ -45,7 +72,8 @@ tls_ticket_newest(uint64_t now, struct tls_ticket_key *k)
 
 	pthread_mutex_lock(&all.lock);
 	ok = newest_locked(now);
-	*k = all.key[0];
+	if (ok)
+		*k = all.keys->key[0];
 	pthread_mutex_unlock(&all.lock);
 	return (ok);
 }
@@ -53,19 +81,85 @@ tls_ticket_newest(uint64_t now, struct tls_ticket_key *k)
 bool
 tls_ticket_find(const unsigned char name[TLS_TICKET_NAME], struct tls_ticket_key *k, bool *old)
 {
+	const struct tls_ticket_key *one;
 	unsigned i;
 	bool found = false;
 
 	pthread_mutex_lock(&all.lock);
-	for (i = 0; i < TLS_TICKET_KEYS && !found; i++) {
-		found =
-		    all.key[i].made_ns != 0 && memcmp(all.key[i].name, name, TLS_TICKET_NAME) == 0;
+	for (i = 0; i < TLS_TICKET_KEYS && !found && has_keys(); i++) {
+		one = &all.keys->key[i];
+		found = one->made_ns != 0 && memcmp(one->name, name, TLS_TICKET_NAME) == 0;
 		*old = i != 0;
-		*k = all.key[i];
+		if (found)
+			*k = *one;
 	}
 	pthread_mutex_unlock(&all.lock);
 	return (found);
 }
+
+/* ---- to the next process */
+
+static void
+put_hex(char *dst, const void *from, size_t n)
+{
+	static const char digit[] = "0123456789abcdef";
+	const unsigned char *p = from;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		*dst++ = digit[p[i] >> 4];
+		*dst++ = digit[p[i] & 15];
+	}
+	*dst = '\0';
+}
+
+static bool
+take_hex(void *to, const char *from, size_t n)
+{
+	unsigned char *p = to;
+	size_t i;
+	int a, b;
+
+	for (i = 0; i < n; i++) {
+		a = text_hex_digit(from[2 * i]);
+		b = text_hex_digit(from[2 * i + 1]);
+		if (a < 0 || b < 0)
+			return (false);
+		p[i] = (unsigned char)(a << 4 | b);
+	}
+	return (true);
+}
+
+bool
+tls_tickets_save(char text[TLS_TICKETS_TEXT])
+{
+	bool some;
+
+	pthread_mutex_lock(&all.lock);
+	some = all.keys != NULL && all.keys->key[0].made_ns != 0;
+	if (some)
+		put_hex(text, all.keys, sizeof(*all.keys));
+	pthread_mutex_unlock(&all.lock);
+	return (some);
+}
+
+bool
+tls_tickets_load(const char *text, uint64_t now)
+{
+	struct keys keys;
+	bool ok = strlen(text) == TLS_TICKETS_TEXT - 1 && take_hex(&keys, text, sizeof(keys)) &&
+		  keys.key[0].made_ns != 0 && keys.key[0].made_ns <= now;
+
+	pthread_mutex_lock(&all.lock);
+	ok = ok && has_keys();
+	if (ok)
+		*all.keys = keys;
+	pthread_mutex_unlock(&all.lock);
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return (ok);
+}
+
+/* ---- what OpenSSL calls */
 
 static bool
 set_mac(EVP_MAC_CTX *mac, struct tls_ticket_key *k)

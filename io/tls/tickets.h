@@ -3,7 +3,8 @@
  *
  * A ticket holds the keys of its session, so who has its key can read what was sent.  Keys
  * therefore change: a new one comes every TLS_TICKET_S seconds, and older ones are kept for the
- * tickets that are still valid.  They are in memory only.
+ * tickets that are still valid.  They are in memory only, and in no core file.  An upgrade hands
+ * them to the next process: tls.h.
  *
  * Errors   false: no such key; or no random bytes.
  * Thread   any; one lock.

@@ -58,4 +58,13 @@ void tls_secure_renew(struct io_secure *, struct io_secure *from);
 uint64_t tls_secure_ends_s(const struct io_secure *);
 void tls_secure_free(struct io_secure *); /* NULL is allowed */
 
+/* ---- keys of session tickets, for the process that takes over */
+
+#define TLS_TICKETS_TEXT 529 /* bytes, with the NUL */
+
+/* False: there are none yet.  The caller clears the text. */
+bool tls_tickets_save(char text[TLS_TICKETS_TEXT]);
+/* False: it is not such a text, or of another boot; nothing has changed. */
+bool tls_tickets_load(const char *text, uint64_t now_ns);
+
 #endif

@@ -45,6 +45,8 @@ enum helper_kind {
 	HELPER_ACTIVATED,
 	/* Wait until files of certificates change; the name is the digest of the last record. */
 	HELPER_RENEW,
+	/* Only handed over in an upgrade: keys of session tickets, without a descriptor. */
+	HELPER_TICKETS,
 	HELPER_KINDS,
 	/* Only names; the server does not ask for them, see cgi.h. */
 	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */

@@ -337,6 +337,7 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 	case HELPER_UPGRADE:
 	case HELPER_ACTIVATED:
 	case HELPER_RENEW:
+	case HELPER_TICKETS:
 	case HELPER_KINDS:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:

@@ -5,8 +5,8 @@
  *                                                      accepts connections
  *            retires <------pid-------------- says so
  *
- * The items are the listening sockets and the lifelines of applications, which so go on without a
- * restart.  Both processes hold them until the old one ends.  If the new server fails, nothing has
+ * The items are the listening sockets, the lifelines of applications, which so go on without a
+ * restart, and the keys of session tickets.  Both processes hold them until the old one ends.  If the new server fails, nothing has
  * changed.
  *
  * A retired server accepts nothing.  It carries its connections until they end, at most for
@@ -23,8 +23,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/start/notify.h"
+#include "io/tls/tls.h"
 #include "server/conn/handover.h"
 #include "server/process/impl.h"
 #include "server/helper/starter.h"
@@ -38,8 +40,10 @@ put(int to, enum helper_kind kind, const char *name, int fd)
 {
 	char bytes[HELPER_NAME_MAX + 1];
 	size_t n = helper_request_make(kind, name, bytes);
+	int err = n == 0 ? -ENAMETOOLONG : helper_send(to, bytes, n, fd);
 
-	return (n == 0 ? -ENAMETOOLONG : helper_send(to, bytes, n, fd));
+	explicit_bzero(bytes, sizeof(bytes)); /* perhaps keys */
+	return (err);
 }
 
 /* A socket has room for some 90 messages.  The last one of each has the socket of the next ones. */
@@ -78,6 +82,16 @@ put_item(struct items *items, enum helper_kind kind, const char *name, int fd)
 		items->err = put(items->to, kind, name, fd);
 }
 
+static void
+put_tickets(struct items *items)
+{
+	char text[TLS_TICKETS_TEXT];
+
+	if (tls_tickets_save(text))
+		put_item(items, HELPER_TICKETS, text, -1);
+	explicit_bzero(text, sizeof(text));
+}
+
 static int
 put_items(const struct process *ps, int to)
 {
@@ -91,6 +105,7 @@ put_items(const struct process *ps, int to)
 		put_item(&items, HELPER_CONTROL, ps->control.name, ps->control.fd);
 	for (i = 0; i < ps->napps; i++)
 		put_item(&items, HELPER_SPAWN, ps->apps[i].line, ps->apps[i].fd);
+	put_tickets(&items);
 	put_item(&items, HELPER_LOAD, "", -1);
 	if (items.is_next)
 		close(items.to);
@@ -417,6 +432,19 @@ take_control(struct process *ps, const struct helper_request *item, int fd)
 	return (0);
 }
 
+/* Without them clients shake hands anew. */
+static int
+take_tickets(const struct helper_request *item, int fd)
+{
+	if (fd >= 0)
+		return (-EPROTO);
+	if (!tls_tickets_load(item->name, clock_mono_ns()))
+		log_event(LOG_WARN, NULL, "upgrade.tickets",
+		    LF_STR("what", "the old server has keys of another form"),
+		    LF_STR("then", "clients of TLS do not resume their sessions"));
+	return (0);
+}
+
 /* 1: the last one; then *next is the socket of further ones, or -1 */
 static int
 take_item(struct process *ps, int from, int *next)
@@ -439,8 +467,12 @@ take_item(struct process *ps, int from, int *next)
 		err = take_control(ps, &item, fd);
 	else if (err == 0 && item.kind == HELPER_SPAWN)
 		err = take_application(ps, &item, fd);
+	else if (err == 0 && item.kind == HELPER_TICKETS)
+		err = take_tickets(&item, fd);
 	else
 		err = -EPROTO;
+	explicit_bzero(bytes, sizeof(bytes));
+	explicit_bzero(&item, sizeof(item));
 	if (err != 0 && fd >= 0)
 		close(fd);
 	return (err);

@@ -238,6 +238,30 @@ subtest 'a session is resumed after a reload' => sub {
 	is counter('tls.resumed'), $resumed + 1, 'resumed';
 };
 
+subtest 'a session is resumed after an upgrade' => sub {
+	my $s = Test::Server->start(conf => ssl() . qq{server.pid-file = "\@RUN\@/pid"\nstatus.statistics-url = "/counters"\n});
+	$s->write('a', 'safe');
+	$s->wait_log(qr/ev=listening/);
+	my $file = "$keys/upgraded";
+	my $once = sub ($how, $path) {
+		my $c = Test::Tls::connect($s, ca => $cert->{pem}, args => [$how, $file]);
+		$c->send(req($path, 'Connection: close'));
+		my $body = $c->reply->{body};
+		$c->closed;
+		return $body;
+	};
+	is $once->('-sess_out', '/a'), 'safe', 'a session';
+	ok eventually(sub { -s $file }), '... is kept';
+	for (1, 2) {
+		my $old = $s->upgrade;
+		ok $old, 'an upgrade';
+		ok eventually(sub { Test::Server::is_gone($old) }), '... and the old process ends';
+		like $once->('-sess_in', '/counters'), qr/^server\.tls\.resumed: 1$/m, 'resumed in the new one';
+		unlike slurp('/proc/' . $s->pid . '/environ'), qr/[0-9a-f]{32}/, 'no key is in its environment';
+	}
+	unlike $s->log, qr/upgrade\.tickets|[0-9a-f]{60}/, '... nor in the log';
+};
+
 subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	my $conf = slurp($srv->run . '/server.conf');
 	put($srv->run . '/server.conf', $conf =~ s/first\.key/other.key/r);

@@ -775,6 +775,37 @@ TEST("/tls/keys of tickets change, and stay while tickets are valid")
 	g_assert_false(tls_ticket_find(k.name, &k, &old));
 }
 
+TEST("/tls/keys of tickets go to the next process")
+{
+	char text[TLS_TICKETS_TEXT], broken[TLS_TICKETS_TEXT + 2];
+	struct tls_ticket_key first, k;
+	uint64_t now = clock_mono_ns();
+	unsigned i;
+	bool old;
+
+	g_assert_true(tls_ticket_newest(now, &first));
+	g_assert_true(tls_tickets_save(text));
+	g_assert_cmpuint(strlen(text), ==, sizeof(text) - 1);
+	for (i = 1; i <= TLS_TICKET_KEYS; i++)
+		g_assert_true(tls_ticket_newest(first.made_ns + i * TLS_TICKET_S * NS_PER_S, &k));
+	g_assert_false(tls_ticket_find(first.name, &k, &old));
+	for (i = 0; i < 4; i++) {
+		strcpy(broken, text);
+		if (i == 0)
+			broken[0] = 'g';
+		else if (i == 1)
+			strcat(broken, "0");
+		else if (i == 2)
+			broken[sizeof(text) - 2] = '\0';
+		g_assert_false(tls_tickets_load(broken, i == 3 ? first.made_ns - 1 : now));
+	}
+	g_assert_false(tls_ticket_find(first.name, &k, &old));
+	g_assert_true(tls_tickets_load(text, first.made_ns));
+	g_assert_true(tls_ticket_find(first.name, &k, &old));
+	g_assert_false(old);
+	g_assert_cmpmem(&k, sizeof(k), &first, sizeof(first));
+}
+
 /* A connection to a socket with these files, with a session of an earlier one or NULL.  Returns its
  * session. */
 static SSL_SESSION *
