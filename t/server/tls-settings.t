@@ -54,15 +54,18 @@ subtest 'defaults' => sub {
 # The first two: whose order counts.  The client of the third has other ciphers only.
 my ($strong, $weaker) = qw(ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-AES128-GCM-SHA256);
 subtest 'ssl.cipher-list' => sub {
-	my @old = ('-tls1_2', '-cipher', "$strong:$weaker");
+	my @old = ('-tls1_2', '-cipher', "$strong:$weaker");      # the order of the client
 	for my $case (
-		['', $strong, 'the client chooses without it'],
-		[qq{ssl.cipher-list = "$weaker:$strong"}, $weaker, '... and the server with it'],
-		[qq{ssl.cipher-list = "$weaker:$strong"\nssl.honor-cipher-order = "disable"}, $strong, '... unless it does not want to'],
+		['', $weaker, 'the server chooses without it'],
+		['ssl.honor-cipher-order = "disable"', $strong, '... unless it does not want to'],
+		[qq{ssl.cipher-list = "$strong:$weaker"}, $strong, 'its order counts'],
+		[qq{ssl.cipher-list = "$weaker:$strong"\nssl.honor-cipher-order = "disable"}, $strong, '... or that of the client'],
 		[qq{ssl.cipher-list = "ECDHE+CHACHA20"}, undef, 'no other cipher is taken'],
 	) {
 		is shaken(start(ssl() . "$case->[0]\n"), @old)->{cipher}, $case->[1], $case->[2];
 	}
+	is shaken(start(ssl()), '-tls1_2', '-cipher', "ECDHE-ECDSA-CHACHA20-POLY1305:$weaker")->{cipher}, 'ECDHE-ECDSA-CHACHA20-POLY1305', 'a client without instructions for AES';
+	is shaken(start(ssl()), '-ciphersuites', "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256")->{cipher}, 'TLS_AES_128_GCM_SHA256', 'TLS 1.3';
 	my $srv = start(ssl() . qq{ssl.cipher-list = "ECDHE+CHACHA20"\n});
 	is shaken($srv)->{version}, 'TLSv1.3', 'TLS 1.3 has ciphers of its own';
 	like check(ssl() . qq{ssl.cipher-list = "NO-SUCH"\n}), qr/^78 DIR\/x\.conf:6:19: ssl\.cipher-list: "NO-SUCH": expected names of ciphers/, 'a name that does not exist';
