@@ -8,8 +8,8 @@
 #include "io/tls/impl.h"
 #include "io/tls/tickets.h"
 
-/* Authenticated ciphers with forward secrecy.  All are strong, so the cheapest comes first; a client
- * that prefers ChaCha20 has no instructions for AES, and gets it. */
+/* Authenticated ciphers with forward secrecy.  All are strong, so the cheapest comes first; a
+ * client that prefers ChaCha20 has no instructions for AES, and gets it. */
 #define CIPHERS "ECDHE+AESGCM+AES128:ECDHE+AESGCM:ECDHE+CHACHA20"
 #define SUITES  "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS  "X25519:P-256:P-384"
