@@ -3,6 +3,7 @@
  *   context.c    what a listening socket has: its settings
  *   pem.c        ... its certificate and key
  *   renew.c      ... and the next ones
+ *   inspect.c    ... what is worth a warning about it
  *   flight.c     when bytes are worth a step of the handshake
  *   hello.c      the name of the host in a hello
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute

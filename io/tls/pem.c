@@ -49,6 +49,22 @@ name_sessions(SSL_CTX *ctx, const X509 *x)
 static const char no_certificate[] = "no certificate is in the file: expected -----BEGIN "
 				     "CERTIFICATE-----";
 
+/* SSL_CTX_set_security_level(3) */
+static const char *
+why_refused(void)
+{
+	switch (ERR_GET_REASON(ERR_peek_last_error())) {
+	case SSL_R_EE_KEY_TOO_SMALL:
+	case SSL_R_CA_KEY_TOO_SMALL:
+		return ("a key is too weak; expected RSA of 2048 bits or more, or a curve such as "
+			"P-256");
+	case SSL_R_CA_MD_TOO_WEAK:
+		return ("it is signed with SHA-1 or weaker, which clients refuse; get another "
+			"certificate");
+	default: return (tls_reason());
+	}
+}
+
 static const char *
 chain_from(SSL_CTX *ctx, BIO *b)
 {
@@ -61,11 +77,11 @@ chain_from(SSL_CTX *ctx, BIO *b)
 	ok = SSL_CTX_use_certificate(ctx, x) == 1 && name_sessions(ctx, x);
 	X509_free(x);
 	if (!ok)
-		return (tls_reason());
+		return (why_refused());
 	while ((x = next_certificate(b)) != NULL)
 		if (SSL_CTX_add0_chain_cert(ctx, x) != 1) {
 			X509_free(x);
-			return (tls_reason());
+			return (why_refused());
 		}
 	return (is_at_end() ? NULL
 			    : "a certificate after the first one cannot be read; copy the file "
@@ -108,7 +124,7 @@ complete(SSL_CTX *ctx, STACK_OF(X509) * all)
 		return (NULL);
 	for (n = 0; n < CHAIN_MAX && !is_issuer(x, x) && (x = find_issuer(all, x)) != NULL; n++)
 		if (SSL_CTX_add1_chain_cert(ctx, x) != 1)
-			return (tls_reason());
+			return (why_refused());
 	return (NULL);
 }
 

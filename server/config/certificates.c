@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
+#include "io/tls/inspect.h"
 #include "io/tls/tls.h"
 #include "server/config/config.h"
 #include "server/config/record.h"
+#include "wire/http1/host.h"
 
 struct certificate {
 	struct io_secure *secure;
@@ -418,6 +422,89 @@ certificates_get(const struct certificates *p, const struct conf *c)
 	const struct certificate *one = find(p, c);
 
 	return (one != NULL ? one->secure : NULL);
+}
+
+/* ---- warnings */
+
+#define WARNINGS_MAX 20u /* as of a configuration */
+
+struct warning {
+	const struct certificates *p;
+	const struct config *config;
+	const struct conf *c;
+	GHashTable *seen; /* struct io_secure */
+	GHashTable *told; /* lines */
+	struct buf *out;
+	int64_t now_s;
+};
+
+static void
+tell(void *arg, const char *what)
+{
+	struct warning *k = arg;
+	struct buf where;
+	char *line;
+
+	buf_init(&where, 4096);
+	config_where(k->config, k->c, "ssl.pemfile", &where);
+	line = g_strdup_printf("%.*s\"%s\": %s", (int)where.n, where.n != 0 ? where.p : "",
+	    k->c->ssl_pemfile, what);
+	buf_free(&where);
+	if (g_hash_table_add(k->told, line) && g_hash_table_size(k->told) <= WARNINGS_MAX)
+		buf_printf(k->out, "%s\n", line);
+}
+
+static bool
+warn_of_block(const struct conf *c, void *arg)
+{
+	struct warning *k = arg;
+	const struct io_secure *s = certificates_get(k->p, c);
+	char store[HTTP_HOST_MAX];
+	struct text host;
+
+	k->c = c;
+	if (s == NULL)
+		return (true);
+	if (g_hash_table_add(k->seen, (void *)(uintptr_t)s))
+		tls_inspect(s, k->now_s, tell, k);
+	host = config_host_of(k->config, c, "ssl.pemfile", store);
+	if (host.n != 0)
+		tls_inspect_host(s, host, "$HTTP[\"host\"]", tell, k);
+	return (true);
+}
+
+static void
+warn_of_socket(struct warning *k, const char *socket)
+{
+	struct conf c;
+
+	config_socket(k->config, socket, &c);
+	if (!c.ssl_engine)
+		return;
+	config_each_at(k->config, socket, warn_of_block, k);
+	k->c = &c;
+	if (is_set(c.server_name))
+		tls_inspect_host(certificates_get(k->p, &c), text_of(c.server_name), "server.name",
+		    tell, k);
+	k->c = NULL;
+}
+
+void
+certificates_warn(const struct certificates *p, const struct config *config, struct buf *out)
+{
+	struct warning k = { .p = p,
+		.config = config,
+		.out = out,
+		.seen = g_hash_table_new(NULL, NULL),
+		.told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+		.now_s = (int64_t)(clock_wall_ns() / NS_PER_S) };
+	const char *name;
+	size_t i;
+
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++)
+		warn_of_socket(&k, name);
+	g_hash_table_destroy(k.seen);
+	g_hash_table_destroy(k.told);
 }
 
 /* ---- what a record has */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct conf;
 struct config;
 struct io_secure; /* io/tls/tls.h */
@@ -41,6 +42,8 @@ struct certificates_state {
 };
 struct certificates_state certificates_state(const struct certificates *);
 
+/* Dates, order and names of the certificates, as resources_warn(). */
+void certificates_warn(const struct certificates *, const struct config *, struct buf *out);
 void certificates_free(struct certificates *); /* NULL is allowed */
 /* Of these values; NULL: they have none. */
 const struct io_secure *certificates_get(const struct certificates *, const struct conf *);

@@ -107,6 +107,19 @@ config_hosts(const struct config *cfg, void (*each)(void *arg, struct text host)
 	}
 }
 
+struct text
+config_host_of(const struct config *cfg, const struct conf *c, const char *name, char *store)
+{
+	const struct cfg_block *b = g_ptr_array_index(cfg->blocks, c->values_of);
+
+	while (b != NULL && cfg_entry_find(b, text_of(name)) == NULL)
+		b = b->parent;
+	for (; b != NULL && b->ndx != 0; b = b->parent)
+		if (b->cond.op == TOK_EQ && cfg_field_is_host(b->cond.field))
+			return (http1_host(b->cond.value, store));
+	return (TEXT_NONE);
+}
+
 /* ---------------------------------------------------------------- addresses to listen on */
 
 const char *

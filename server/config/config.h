@@ -118,6 +118,10 @@ bool config_has_conditions(const struct config *);
 struct text config_header(const struct config *, size_t i);
 /* The hosts that $HTTP["host"] == "..." names, in the order of the file; some twice. */
 void config_hosts(const struct config *, void (*each)(void *arg, struct text host), void *arg);
+/* The host that $HTTP["host"] == "..." names, of the block that sets this directive of these values
+ * or around it.  TEXT_NONE: none.  store: HTTP_HOST_MAX bytes. */
+struct text config_host_of(const struct config *, const struct conf *, const char *name,
+    char *store);
 bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL: match twice */
 /* Calls fn(values, arg) for the file and for each block with settings, merged with its outer
  * blocks but not with its neighbours.  Every value that a request may get is in one of these

@@ -422,6 +422,12 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 }
 
 void
+resources_warn(const struct resources *p, const struct config *config, struct buf *out)
+{
+	certificates_warn(p->certificates, config, out);
+}
+
+void
 resources_free(struct resources *p)
 {
 	unsigned i;

@@ -17,6 +17,7 @@
 #include "base/text.h"
 
 struct backends;
+struct buf;
 struct certificates;
 struct conf;
 struct conf_map;
@@ -38,6 +39,8 @@ typedef int resources_log_fn(void *arg, const char *path, struct logfile **);
  * logs.  A check passes a function that makes no file. */
 struct resources *resources_new(const struct config *, const struct rules_kind *const *kinds,
     resources_log_fn *open_log, void *arg, char *err, size_t errsize);
+/* Writes "FILE:LINE:COLUMN: directive: what a client will refuse" lines. */
+void resources_warn(const struct resources *, const struct config *, struct buf *out);
 /* Asks the sources of the configuration what resources_new() will ask, so that a record has the
  * answers.  Opens nothing. */
 void resources_fetch(const struct config *);

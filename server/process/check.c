@@ -172,6 +172,17 @@ check_descriptors(const struct config *config, unsigned logs, unsigned limit, in
 }
 
 static void
+warn_of_resources(const struct resources *resources, const struct config *config)
+{
+	struct buf warn;
+
+	buf_init(&warn, 0);
+	resources_warn(resources, config, &warn);
+	fprintf(stderr, "%.*s", (int)warn.n, warn.n != 0 ? warn.p : "");
+	buf_free(&warn);
+}
+
+static void
 check_resources(const struct config *config, int *rc)
 {
 	unsigned limit = process_descriptors(config_global(config)), logs = 0;
@@ -182,8 +193,10 @@ check_resources(const struct config *config, int *rc)
 	if (resources == NULL) {
 		fprintf(stderr, "%s\n", why);
 		note(rc, EX_CONFIG);
-	} else
+	} else {
+		warn_of_resources(resources, config);
 		check_descriptors(config, logs, limit, rc);
+	}
 	resources_free(resources);
 }
 

@@ -208,6 +208,17 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 	return (err);
 }
 
+static void
+warn_of_resources(const struct generation *g)
+{
+	struct buf warn;
+
+	buf_init(&warn, 0);
+	resources_warn(g->resources, g->config, &warn);
+	process_say(LOG_WARN, "config.warning", buf_as_text(&warn));
+	buf_free(&warn);
+}
+
 static int
 resources_make(struct process *ps, struct generation *g)
 {
@@ -215,8 +226,10 @@ resources_make(struct process *ps, struct generation *g)
 
 	g->resources =
 	    resources_new(g->config, rules_kinds, process_accesslog, ps, why, sizeof(why));
-	if (g->resources != NULL)
+	if (g->resources != NULL) {
+		warn_of_resources(g);
 		return (0);
+	}
 	if (ps->draining)
 		return (-ECANCELED);
 	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));

@@ -15,7 +15,7 @@ use Test::Util qw(need_program put slurp);
 sub certificate ($dir, $name, %arg) {
 	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
 	my @key = $arg{rsa} ? ('-newkey', "rsa:$arg{rsa}") : ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256');
-	my @cmd = (openssl(), qw(req -x509 -days), $arg{days} // 2, '-subj', "/CN=$name", '-addext', 'subjectAltName=' . ($arg{host} ? "DNS:$arg{host}" : 'DNS:localhost,IP:127.0.0.1'), @key,
+	my @cmd = (openssl(), qw(req -x509 -days), $arg{days} // 60, '-subj', "/CN=$name", '-addext', 'subjectAltName=' . ($arg{host} ? "DNS:$arg{host}" : 'DNS:localhost,IP:127.0.0.1'), @key,
 		$arg{passphrase} ? ('-passout', "pass:$arg{passphrase}") : '-nodes', '-keyout', $is{key}, '-out', $is{pem});
 	my $said = qx{@{[ join ' ', map { "'$_'" } @cmd ]} 2>&1};
 	die "openssl req: $said" if $?;
