@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "base/timing.h"
 
-#define NS_PER_US 1000u
-
 const struct stage_info stage_infos[NSTAGES] = {
 #define S(field, name) { name, offsetof(struct timing, field##_ns) },
 	STAGES(S)
@@ -42,16 +40,26 @@ classic_words(struct buf *out, const struct timing *t)
 
 /* For each stage: text before its name, name, text after it, microseconds. */
 static void
+put_stage(struct buf *out, const struct timing *t, enum stage i, const char *before,
+    const char *after)
+{
+	buf_str(out, before);
+	buf_str(out, stage_infos[i].name);
+	buf_str(out, after);
+	buf_u64(out, timing_stage(t, i) / NS_PER_US);
+}
+
+/* Few requests have a handshake. */
+static void
 put_stages(struct buf *out, const struct timing *t, const char *before, const char *after)
 {
 	unsigned i;
 
-	for (i = 0; i < NSTAGES; i++) {
-		buf_str(out, before);
-		buf_str(out, stage_infos[i].name);
-		buf_str(out, after);
-		buf_u64(out, timing_stage(t, i) / NS_PER_US);
-	}
+	for (i = 0; i < NSTAGES; i++)
+		if (i != stage_handshake)
+			put_stage(out, t, i, before, after);
+	if (t->handshake_ns != 0)
+		put_stage(out, t, stage_handshake, before, after);
 }
 
 void

@@ -7,7 +7,8 @@
  *   read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=...
  *   path="..."      (all on one line)
  *
- * Before path a file that was not sent to its end has cut=1: the client has left, or was too slow.
+ * Before path, the first request of a connection with TLS has handshake-us=..., and a file that was
+ * not sent to its end has cut=1: the client has left, or was too slow.
  *
  * Units    nanoseconds in, whole milliseconds and microseconds out, rounded down.
  */
@@ -20,8 +21,10 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-/* The stages of a request: STAGE(field, "name") */
+/* The stages of a request: STAGE(field, "name").  The handshake of TLS comes before the request:
+ * total is without it. */
 #define STAGES(S)                     \
+	S(handshake, "handshake")     \
 	S(stat_queue, "stat-queue")   \
 	S(stat, "stat")               \
 	S(proxy_queue, "proxy-queue") \
@@ -53,6 +56,7 @@ struct timing {
 	bool cut;       /* the reply broke off */
 	uint64_t bytes; /* bytes of the file that the socket accepted */
 	uint64_t write_start_wall_ns;
+	uint64_t handshake_ns; /* of the connection, for its first request */
 	uint64_t stat_queue_ns, stat_ns;
 	uint64_t proxy_queue_ns, proxy_ns;
 	uint64_t read_queue_ns, read_ns;

@@ -45,6 +45,15 @@ struct io_secure;    /* of io/tls/tls.h: certificate and settings of a listening
 struct io_transport; /* io/transport.h */
 struct file_backend;
 
+/* Why a handshake failed with -EPROTO. */
+enum io_handshake_fault {
+	SHAKE_OTHER,
+	SHAKE_HTTP,           /* plain HTTP */
+	SHAKE_NOT_TLS,        /* neither */
+	SHAKE_NOTHING_COMMON, /* no version, cipher, group or signature that both have */
+	SHAKE_ALERT,          /* the peer ended it, mostly because of the certificate */
+};
+
 enum io_kind {
 	/* res: new fd, non-blocking; accept.peer filled. sock: the listening socket.  A failure is
 	 * one of this process or machine, such as -EMFILE; the failure of one client is skipped */
@@ -222,9 +231,11 @@ struct io_op {
 			const struct io_secure *(*choose)(struct io_op *, struct text host);
 			/* Received on the socket before; copied by op_submit(). */
 			struct text early;
-			const char *why; /* out: of a failure, a constant text, or NULL */
-			bool resumed;    /* out: the session goes on from one before */
-			bool writes;     /* engine: waits until the socket is writable */
+			const char *why;  /* out: of a failure, a constant text, or NULL */
+			bool resumed;     /* out: the session goes on from one before */
+			uint8_t fault;    /* out: enum io_handshake_fault */
+			uint16_t version; /* out: 0x0303 is TLS 1.2, 0x0304 TLS 1.3 */
+			bool writes;      /* engine: waits until the socket is writable */
 		} handshake;
 		struct {
 			int root; /* of io_root_open() */

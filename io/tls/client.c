@@ -131,6 +131,7 @@ is_up(struct io_op *op)
 
 	if (SSL_has_pending(l->ssl) == 1)
 		op->sock->hints |= SOCK_READABLE;
+	op->handshake.version = (uint16_t)SSL_version(l->ssl);
 	op->handshake.resumed = SSL_session_reused(l->ssl) == 1;
 	return (ended(op, 0, NULL));
 }

@@ -38,10 +38,16 @@ link_of(const struct io_op *op)
 static bool
 ended(struct io_op *op, int64_t res, const char *why)
 {
-	count(op->io->counters, tls_failed);
 	op->handshake.why = why;
 	op->res = res;
 	return (true);
+}
+
+static bool
+refused(struct io_op *op, uint8_t fault, const char *why)
+{
+	op->handshake.fault = fault;
+	return (ended(op, -EPROTO, why));
 }
 
 /* ---- a step: in a thread, or on the loop */
@@ -106,9 +112,10 @@ step(struct tls_link *l)
 	}
 	rc = SSL_do_handshake(l->ssl);
 	l->step = step_after(l, rc);
-	if (l->step == TLS_FAILED)
+	if (l->step == TLS_FAILED) {
+		l->fault = tls_fault_class();
 		l->why = tls_reason();
-	else if (l->step == TLS_UP)
+	} else if (l->step == TLS_UP)
 		learn(l);
 	ERR_clear_error();
 }
@@ -273,8 +280,8 @@ next_flight(struct io *io, struct io_op *op, bool *stepped)
 	while (k > 0) {
 		switch (tls_flight(l->in.p + l->in_at, l->in.n - l->in_at, l->step == TLS_BEGINS)) {
 		case TLS_FLIGHT_READY: return (next_step(io, op, stepped));
-		case TLS_FLIGHT_HTTP: return (ended(op, -EPROTO, "plain HTTP"));
-		case TLS_FLIGHT_NOT_TLS: return (ended(op, -EPROTO, "not TLS"));
+		case TLS_FLIGHT_HTTP: return (refused(op, SHAKE_HTTP, "plain HTTP"));
+		case TLS_FLIGHT_NOT_TLS: return (refused(op, SHAKE_NOT_TLS, "not TLS"));
 		case TLS_FLIGHT_LONG: return (ended(op, -EPROTO, "a hello of more than 16 KiB"));
 		case TLS_FLIGHT_MORE: break;
 		}
@@ -293,6 +300,7 @@ is_up(struct io *io, struct io_op *op)
 	tls_link_guard(l);
 	op->sock->hints |= SOCK_READABLE;
 	count(io->counters, tls_handshakes);
+	op->handshake.version = (uint16_t)SSL_version(l->ssl);
 	op->handshake.resumed = SSL_session_reused(l->ssl) == 1;
 	if (op->handshake.resumed)
 		count(io->counters, tls_resumed);
@@ -316,7 +324,7 @@ go_on(struct io *io, struct io_op *op, bool *stepped)
 	int err = may_wait(l) ? 0 : tls_flush(l, op->sock, false);
 
 	if (l->step == TLS_FAILED) /* the client may have its alert */
-		return (ended(op, -EPROTO, l->why));
+		return (refused(op, l->fault, l->why));
 	if (err == -EAGAIN)
 		return (park(io, op, true));
 	if (err != 0)
@@ -348,6 +356,7 @@ tls_begin(struct io *io, struct io_op *op)
 	op->handshake.why = NULL;
 	op->handshake.writes = false;
 	op->handshake.resumed = false;
+	op->handshake.fault = SHAKE_OTHER;
 	l = tls_link_new(tls_secure_ctx(op->handshake.with));
 	if (l == NULL)
 		return (-ENOMEM);

@@ -55,6 +55,7 @@ struct tls_link {
 	int err;         /* of the socket, or of a broken peer; 0: none */
 	const char *why; /* the reason of OpenSSL */
 	uint8_t step;    /* enum tls_step */
+	uint8_t fault;   /* enum io_handshake_fault */
 	uint8_t steps;   /* that threads were asked for */
 	bool here;       /* the step runs on the loop */
 	bool hung;       /* the peer's end has been announced */
@@ -77,7 +78,8 @@ void tls_link_use(struct tls_link *, SSL_CTX *); /* another one, before the firs
 /* The handshake has ended: messages of further ones are bounded from now on. */
 void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);
-const char *tls_reason(void); /* of the last call of OpenSSL in this thread; NULL: unknown */
+uint8_t tls_fault_class(void); /* enum io_handshake_fault: of the last call, too */
+const char *tls_reason(void);  /* of the last call of OpenSSL in this thread; NULL: unknown */
 
 /* learn.c: after the last step, in its thread.  False: no memory. */
 bool tls_learn(struct tls_link *);

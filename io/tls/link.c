@@ -37,6 +37,24 @@ tls_reason(void)
 	return (e != 0 ? ERR_reason_error_string(e) : NULL);
 }
 
+uint8_t
+tls_fault_class(void)
+{
+	int reason = ERR_GET_REASON(ERR_peek_last_error());
+
+	switch (reason) {
+	case SSL_R_NO_SHARED_CIPHER:
+	case SSL_R_NO_SHARED_GROUPS:
+	case SSL_R_NO_SUITABLE_GROUPS:
+	case SSL_R_NO_SUITABLE_KEY_SHARE:
+	case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+	case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_VERSION_TOO_LOW: return (SHAKE_NOTHING_COMMON);
+	}
+	return (reason > SSL_AD_REASON_OFFSET ? SHAKE_ALERT : SHAKE_OTHER);
+}
+
 static struct tls_link *
 link_of(struct io_sock *s)
 {

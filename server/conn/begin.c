@@ -207,6 +207,8 @@ conn_proxy_header(struct conn *c)
 
 /* ---- the handshake */
 
+#define TLS_1_3 0x0304
+
 /* A port scanner and a health check connect and close. */
 static void
 tell_failed(const struct conn *c, const struct io_op *op)
@@ -227,6 +229,50 @@ tell_failed(const struct conn *c, const struct io_op *op)
 }
 
 static void
+count_done(struct conn *c, const struct io_op *op)
+{
+	struct conn_counters *n = c->w->base.counts.conn;
+	uint64_t ns = clock_between(op->at.submit, io_now(c->w->base.io));
+
+	histogram_add(&c->w->base.counters->stage[stage_handshake], ns);
+	c->handshake_us = ns / NS_PER_US < UINT32_MAX ? (uint32_t)(ns / NS_PER_US) : UINT32_MAX;
+	if (op->handshake.version >= TLS_1_3 && op->handshake.resumed)
+		count(n, tls_13_resumed);
+	else if (op->handshake.version >= TLS_1_3)
+		count(n, tls_13_full);
+	else if (op->handshake.resumed)
+		count(n, tls_12_resumed);
+	else
+		count(n, tls_12_full);
+}
+
+static void
+count_fault(struct conn_counters *n, uint8_t fault)
+{
+	switch ((enum io_handshake_fault)fault) {
+	case SHAKE_HTTP: count(n, tls_http); break;
+	case SHAKE_NOT_TLS: count(n, tls_not_tls); break;
+	case SHAKE_NOTHING_COMMON: count(n, tls_nothing_common); break;
+	case SHAKE_ALERT: count(n, tls_alert); break;
+	case SHAKE_OTHER: count(n, tls_other); break;
+	}
+}
+
+static void
+count_failed(struct conn_counters *n, const struct io_op *op)
+{
+	count(n, tls_failed);
+	switch (op->res) {
+	case -EPROTO: count_fault(n, op->handshake.fault); break;
+	case -ECONNRESET:
+	case -EPIPE: count(n, tls_left); break;
+	case -ETIMEDOUT: count(n, tls_late); break;
+	case -EAGAIN: count(n, tls_refused); break;
+	default: count(n, tls_other);
+	}
+}
+
+static void
 shaken(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, op);
@@ -234,10 +280,13 @@ shaken(struct io_op *op)
 	c->receiving = false;
 	if (conn_ended_while_waiting(c))
 		return;
-	if (op->res == 0)
+	if (op->res == 0) {
 		c->tls = true;
-	else
+		count_done(c, op);
+	} else {
+		count_failed(c->w->base.counts.conn, op);
 		tell_failed(c, op);
+	}
 	conn_go(c, op->res == 0 ? &st_read_head : &st_close);
 }
 

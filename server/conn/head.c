@@ -12,6 +12,7 @@
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
 #include "server/request/request.h"
+#include "server/request/told.h"
 #include "server/conn/spread.h"
 #include "wire/http1/http1.h"
 
@@ -74,6 +75,8 @@ begin_request(struct conn *c, size_t used)
 	r->head_lent = true;
 	c->head_ns = 0;
 	c->nreq++;
+	request_told(r)->handshake_ns = (uint64_t)c->handshake_us * NS_PER_US;
+	c->handshake_us = 0;
 	r->started_ns = io_now(c->w->base.io);
 	c->dropped = 0;
 	c->continued = false;

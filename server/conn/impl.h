@@ -76,6 +76,7 @@ struct conn {
 	uint32_t parsed;         /* bytes of an unfinished head that the parser has read */
 	uint32_t dropped;        /* bytes read and dropped */
 	uint32_t over_rate;      /* requests in a row that got 429 */
+	uint32_t handshake_us;   /* until the first request takes it */
 	uint32_t idle_s;         /* allowed idle time, by the settings of its last request */
 	int in_err;              /* error of the last receive; 0: none */
 	bool receiving, sending; /* ops in flight */

@@ -111,6 +111,7 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 		.hot = !r->cold && st->hot,
 		.bytes = r->body_bytes,
 		.write_start_wall_ns = st->write_start_wall,
+		.handshake_ns = told->handshake_ns,
 		.stat_queue_ns = r->cold ? clock_between(r->open.submit, r->open.start) : 0,
 		.stat_ns = r->cold ? clock_between(r->open.start, opened_ns(r)) : 0,
 		.proxy_queue_ns = told->queue_ns,

@@ -12,6 +12,7 @@ struct request;
 struct upstream;
 
 struct request_told {
+	uint64_t handshake_ns; /* of the first request of a connection with TLS; else 0 */
 	/* times of the application, set when the exchange is gone */
 	uint64_t queue_ns, ns;
 	struct text backend; /* the last one that was asked; .p NULL: none; in the arena */

@@ -1,6 +1,8 @@
 /* server/status/metrics.c -- status for Prometheus: text format 0.0.4.
  *
  *   server.cache.hits               accel_cache_hits_total
+ *   server.tls.done.tlsv1.3.full    accel_tls_handshakes_total{version="TLSv1.3",result="full"}
+ *   server.tls.failed.late          accel_tls_failed_total{reason="late"}
  *   server.io.linux-aio.async-read  accel_io_reads_total{backend="linux-aio",mode="async"}
  *   stages                          accel_stage_seconds, a histogram with label stage
  */
@@ -33,6 +35,13 @@ io_mode(const char *name)
 	return (strncmp(name, "io.", 3) == 0 ? strchr(name + 3, '.') : NULL);
 }
 
+/* "tls.done.tlsv1.3.full" and "tls.failed.late" belong to families, and so do their sums. */
+static bool
+is_of_tls(const char *name)
+{
+	return (strncmp(name, "tls.", 4) == 0);
+}
+
 static void
 counters(const struct prom *p, const struct status *s)
 {
@@ -40,7 +49,8 @@ counters(const struct prom *p, const struct status *s)
 
 	for (ci = server_counter_infos; ci->name != NULL; ci++)
 		if (io_mode(without_server(ci->dotted)) == NULL &&
-		    own_5xx_cause(without_server(ci->dotted)) == NULL)
+		    own_5xx_cause(without_server(ci->dotted)) == NULL &&
+		    !is_of_tls(without_server(ci->dotted)))
 			prom_counter(p, without_server(ci->dotted), ci->doc,
 			    counter_get(&s->sum, ci));
 }
@@ -76,6 +86,39 @@ own_5xx(const struct prom *p, const struct status *s)
 		if ((cause = own_5xx_cause(without_server(ci->dotted))) != NULL)
 			buf_printf(p->out, "accel_own_5xx_total{cause=\"%s\"} %" PRIu64 "\n", cause,
 			    counter_get(&s->sum, ci));
+}
+
+static void
+tls_handshakes(const struct prom *p, const struct status *s)
+{
+	const struct conn_counters *n = &s->sum.conn;
+
+	prom_family(p, "tls_handshakes_total", "counter",
+	    "TLS handshakes done; TLSv1.2 is also those of older versions, where they are "
+	    "allowed.");
+#define DONE(version, result, field)                                                             \
+	buf_printf(p->out,                                                                       \
+	    "accel_tls_handshakes_total{version=\"" version "\",result=\"" result "\"} %" PRIu64 \
+	    "\n",                                                                                \
+	    n->field)
+	DONE("TLSv1.3", "full", tls_13_full);
+	DONE("TLSv1.3", "resumed", tls_13_resumed);
+	DONE("TLSv1.2", "full", tls_12_full);
+	DONE("TLSv1.2", "resumed", tls_12_resumed);
+#undef DONE
+}
+
+static void
+tls_failed(const struct prom *p, const struct status *s)
+{
+	static const char before[] = "server.tls.failed.";
+	const struct counter_info *ci;
+
+	prom_family(p, "tls_failed_total", "counter", "TLS handshakes that failed, by reason.");
+	for (ci = server_counter_infos; ci->name != NULL; ci++)
+		if (strncmp(ci->dotted, before, sizeof(before) - 1) == 0)
+			buf_printf(p->out, "accel_tls_failed_total{reason=\"%s\"} %" PRIu64 "\n",
+			    ci->dotted + sizeof(before) - 1, counter_get(&s->sum, ci));
 }
 
 static void
@@ -378,6 +421,8 @@ status_metrics(struct buf *out, const struct status *s)
 	counters(p, s);
 	io_counters_of_backends(p, s);
 	own_5xx(p, s);
+	tls_handshakes(p, s);
+	tls_failed(p, s);
 	replies_by_status(p, s);
 	replies_by_host(p, s);
 	stages(p, s);

@@ -80,7 +80,7 @@ subtest 'what the charts show' => sub {
 	my $tall = (charts($model, only => ['stages'], ymax => 200))[0];
 	is_deeply [map { $_->{as} } @{ $tall->{panels}[0]{series} }], [qw(hot write read read-queue stat stat-queue)], 'unless the axis ends below';
 	is_deeply [map { scalar @{ $_->{columns}{sum} } } @{ $tall->{panels}[0]{series} }], [1, 6, 4, 3, 2, 1], 'each upon those below';
-	is_deeply [map { $_->{columns}{only} } @{ $chart{read}{panels}[0]{series} }], ['15 == 1', '15 != 1'], 'hot and cold ones are separate';
+	is_deeply [map { $_->{columns}{only} } @{ $chart{read}{panels}[0]{series} }], ['16 == 1', '16 != 1'], 'hot and cold ones are separate';
 	is_deeply [series_of('breakdown')], [qw(stat-queue stat read-queue read handover write other)], 'every stage in the breakdown';
 	like $chart{breakdown}{title}, qr/cold requests/, 'which is about the cold ones';
 	for my $bar (0 .. 3) {

@@ -166,13 +166,17 @@ subtest 'the fast way and the general way agree' => sub {
 		my %us   = map { $STAGES[$_] => 7 ** $_ } 0 .. 7;
 		my $line = ours(%us, other => 99, hot => $hot, start => 1173101341.237616);
 		my $fast = parse_line($line);
-		is_deeply $fast, [network_gthread_aio => '1173101341.237616', 102400, $hot, @us{ @STAGES[0 .. 7] }, 960_800 + 99, 99, 0], "a line, hot=$hot";
-		is_deeply parse_line($line =~ s{(?= path=)}{ cut=1}r), [@$fast[0 .. 13], 1], "... cut";
+		is_deeply $fast, [network_gthread_aio => '1173101341.237616', 102400, $hot, @us{ @STAGES[0 .. 7] }, 960_800 + 99, 99, undef, 0], "a line, hot=$hot";
+		is_deeply parse_line($line =~ s{(?= path=)}{ cut=1}r), [@$fast[0 .. 14], 1], "... cut";
+		my $shaken = parse_line($line =~ s{(?= path=)}{ handshake-us=7 cut=1}r);
+		is_deeply $shaken, [@$fast[0 .. 13], 7, 1], '... with a handshake, which total is without';
+		is_deeply parse_line($slow{ours}->($line =~ s{(?= path=)}{ handshake-us=7 cut=1}r)), $shaken, '... and a word more';
 		is_deeply parse_line($slow{ours}->($line)), $fast, '... with a word more';
 		my $json = sprintf '{"write-start":1173101341.237616,"backend":"network_gthread_aio.c.78","id":"c17.3","status":200,"bytes":102400,"hot":%s,%s,"path":"/x\\"y"}',
 		    $hot ? 'true' : 'false', join ',', map({ "\"$_-us\":$us{$_}" } @STAGES[0 .. 7]), '"total-us":960899';
 		is_deeply parse_line($json), $fast, '... as JSON';
 		is_deeply parse_line($slow{json}->($json)), $fast, '... with a blank more';
+		is_deeply parse_line($json =~ s/(?=,"path")/,"handshake-us":7,"cut":true/r), $shaken, '... and a handshake';
 	}
 	is parse_line(ours(other => -5, read => 10))->[13], 0, 'stages that overlap leave no rest below 0';
 	is_deeply [@{ parse_line($CLASSIC[1]) }[0 .. 3, 4, 8, 9, 10, 11, 12, 13]], ['network_gthread_aio', '1173101341.229014', 0, undef, undef, 576_000, 0, undef, 134_000, 710_000, 0],

@@ -256,6 +256,12 @@ subtest 'the hint' => sub {
 	}
 	$calm{rates}{memory}{refault_bytes_per_s} = 0.9e6;
 	is $hint->(), '', 'a few files that are read again are nothing';
+	my ($then, $later) = map { Accel::Status::Form::form({ counters => { 'server.requests.read' => 1, 'server.tls.done.tlsv1.3.full' => $_, 'server.tls.done.tlsv1.2.resumed' => 3 * $_,
+		'server.tls.failed' => $_ / 10, 'server.tls.failed.refused' => $_ / 20 } }) } 100, 200;
+	$later->{time} = $then->{time} + 10;
+	is_deeply [Accel::Top::Screen::tls_line($later, Accel::Status::Form::rates($then, $later))], [['bad', 'TLS 40 handshakes/s  resumed 75.0 %  failed 1/s  ! refused 0.50/s']], 'TLS';
+	is_deeply [Accel::Top::Screen::tls_line($then, undef)], [['', 'TLS 400 handshakes, 300 resumed, 10 failed']], '... since the start';
+	is_deeply [Accel::Top::Screen::tls_line(Accel::Status::Form::form({ counters => { 'server.requests.read' => 1 } }), undef)], [], '... only where there is some';
 	is_deeply [Accel::Top::Screen::memory_line({ memory => undef }, $calm{rates})], [], 'a server that does not tell has no line';
 	like $hint->(applications => [{ name => 'a', waiting => 0 }, { name => 'b', waiting => 2 }]), qr/^2 requests wait for b; .*: The application/, 'an application';
 	$calm{rates} = { stages => [{ name => 'write', whole => 0, count => 5, p99_ns => 3e9 }, { name => 'stat', whole => 0, count => 5, p99_ns => 1e6 }, { name => 'total', whole => 0, count => 5, p99_ns => 4e9 }] };

@@ -30,7 +30,7 @@ sub line_of ($bytes, $from = '127.0.0.2', $requests = 1) {
 	return $object // {};
 }
 
-my @stages = map { "$_-us" } qw(stat-queue stat proxy-queue proxy read-queue read handover write total);
+my @stages = map { "$_-us" } qw(handshake stat-queue stat proxy-queue proxy read-queue read handover write total);
 my @fields = sort qw(ts id request client user host method url protocol status bytes state referer agent trace backend cache tls cipher), @stages;
 my $numbers = join '|', qw(ts status bytes), @stages;
 
@@ -43,7 +43,7 @@ my %want = (client => '127.0.0.2', user => '', host => 'x', method => 'GET', url
 is $cold->{$_}, $want{$_}, $_ for sort keys %want;
 cmp_ok $cold->{'total-us'}, '>', 0, 'total-us';
 my $hot = line_of(req('/a.txt') . req('/a.txt', 'Connection: close'), '127.0.0.2', 2); # within the second that a name is remembered
-is "$hot->{cache} " . join(' ', @$hot{grep { !/total|write/ } @stages}), 'hot' . ' 0' x 7, 'a hot file waits for nobody';
+is "$hot->{cache} " . join(' ', @$hot{grep { !/total|write/ } @stages}), 'hot' . ' 0' x 8, 'a hot file waits for nobody';
 my $proxied = line_of(req('/app/env', 'Connection: close'));
 is $proxied->{backend}, 'unix:' . $app->socket, 'backend';
 cmp_ok $proxied->{'proxy-us'}, '>', 0, 'proxy-us';

@@ -90,6 +90,21 @@ TEST("/timing/json-has-the-same-names")
 	g_free(s);
 }
 
+TEST("/timing/a-handshake-is-told-after-the-total")
+{
+	struct timing t = sample;
+	char *s;
+
+	t.handshake_ns = 1234999;
+	t.cut = true;
+	s = text_from(timing_line, &t);
+	g_assert_nonnull(strstr(s, " total-us=703106 handshake-us=1234 cut=1 path="));
+	g_free(s);
+	s = text_from(timing_json, &t);
+	g_assert_nonnull(strstr(s, ",\"total-us\":703106,\"handshake-us\":1234,\"cut\":true,"));
+	g_free(s);
+}
+
 TEST("/timing/cut-is-told-before-the-path")
 {
 	struct timing t = sample;

@@ -43,7 +43,7 @@ TEST("/log_format/pieces")
 	parses("%{cache}x", 1, LOG_CACHE, "cache");
 	parses("%{proxy-queue-us}x", 1, LOG_STAGE, "proxy-queue-us");
 	parses("%{SSL_PROTOCOL}x", 1, LOG_TLS, "SSL_PROTOCOL");
-	parses("json", 59, LOG_LITERAL, "{\"ts\":");
+	parses("json", 61, LOG_LITERAL, "{\"ts\":");
 	parses("json ", 1, LOG_LITERAL, "json ");
 	parses("%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"", 18, LOG_REMOTE, "");
 }
@@ -78,7 +78,7 @@ TEST("/log_format/refused")
 	refuses("%x", "a name in braces");
 	refuses("%{proxy}x",
 	    "expected backend, cache, trace, url, SSL_PROTOCOL or another fact of TLS, or one of "
-	    "stat-queue-us stat-us");
+	    "handshake-us stat-queue-us stat-us");
 	refuses("%{SSL_PROTOCOLS}x", "SSL_PROTOCOL or another");
 	refuses("%{-us}x", "expected backend");
 	refuses("%{d}L", "%{c}L");

@@ -62,7 +62,7 @@ sub facts ($model, %opt) {
 	@facts{qw(class kind)} = ('cold', 'cold requests') if $facts{hot} && $model->class eq 'cold';
 	my $stages = $model->{stages} // {};
 	$facts{max_ms} = { map { $_ => $stages->{$_}{all}{max} } keys %$stages };
-	my @shown = grep { my $of = $stages->{$_}{ $facts{class} }; $of && ($of->{max} > 0 || $_ eq 'total') } @STACK, 'total';
+	my @shown = grep { my $of = $stages->{$_} && $stages->{$_}{ $facts{class} }; $of && ($of->{max} > 0 || $_ eq 'total') } @STACK, 'handshake', 'total';
 	$facts{table} = percentile_table("stage, $facts{kind}", [ map { [$_, $stages->{$_}{ $facts{class} }] } @shown ]);
 	$facts{table_of} = sub (@of) {
 		return percentile_table('stage', [ map { my $s = $_; map { ["$s, $_", $stages->{$s}{$_}] } grep { $stages->{$s}{$_} } qw(all cold hot) } @of ]);

@@ -41,8 +41,8 @@ package Accel::Graph::Model;
 #   $model->{stages}{STAGE}{CLASS} = { requests, mean, p50, p90, p95, p99, "p99.9", "p99.99", max,
 #       cdf => [[ms, share], ...], curve => [[log10(1/(1-q)), q, ms], ...] }
 #
-# STAGE: stat-queue stat proxy-queue proxy read-queue read handover write other total (@SHOWN, in the
-# order of a stack). `other` is the total without the stages. A stage that no line has is missing; lines of lighttpd 1.5 have
+# STAGE: stat-queue stat proxy-queue proxy read-queue read handover write other handshake total (@SHOWN, in the
+# order of a stack, but handshake, which total is without). `other` is the total without the stages. A stage that no line has is missing; lines of lighttpd 1.5 have
 # only read-queue, read, write. CLASS: all, cold, hot; cold and hot are missing without such requests.
 # `cdf`: at most 201 exact points, from the fastest value to the maximum; draw as steps.
 # `curve`: nearest ranks, 16 per decade of 1/(1-q), from the minimum (0) to the last request.
@@ -67,7 +67,7 @@ package Accel::Graph::Model;
 # Requests in order of their total: twentieths, then 0.99, 0.999, 0.9999, 1 as far as there are requests.
 #
 # data: `path` is a file with a line per request, sorted by start; `columns` its names, which is also its first line:
-# start[s] and, in milliseconds as in 2007, read-queue-wait, read-time, write-time; then, in microseconds, the ten stages in the
+# start[s] and, in milliseconds as in 2007, read-queue-wait, read-time, write-time; then, in microseconds, the eleven stages in the
 # order of @Accel::Graph::Read::STAGES; then hot (1, 0, or -1: not told). A stage that a line lacks is 0.
 # `max_us`: { stacked, "read-queue-wait", read, write }, the largest values of the columns of 2007.
 #

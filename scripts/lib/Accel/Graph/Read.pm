@@ -4,11 +4,11 @@ use v5.36;
 use Accel::Util qw(printable);
 use Exporter    qw(import);
 
-our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER CUT parse_line);
+our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER HANDSHAKE CUT parse_line);
 
 use constant {
 	BACKEND => 0, START => 1, BYTES => 2, HOT => 3, US => 4,    # places in a row
-	TOTAL   => 12, OTHER => 13, CUT => 14,
+	TOTAL   => 12, OTHER => 13, HANDSHAKE => 14, CUT => 15,
 };
 
 use constant {
@@ -18,9 +18,9 @@ use constant {
 	MAX_REJECTS => 10,               # kept with file and line
 };
 
-our @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write total other);
+our @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write total other handshake);
 my @LOGGED  = @STAGES[0 .. 8];
-my %PLACE   = map { ("$LOGGED[$_]-us" => US + $_) } 0 .. $#LOGGED;
+my %PLACE   = map { ("$STAGES[$_]-us" => US + $_) } 0 .. $#STAGES;
 
 # ---------------------------------------------------------------- one line
 
@@ -30,12 +30,12 @@ my $TIME = qr{[1-9][0-9]{0,9}(?:\.[0-9]{1,9})?};
 # Lines of this project as base/timing.c writes them, which are nearly all lines.  The captures are the row.
 my $OURS = do {
 	my $stages = join ' ', map { "$_-us=($N)" } @LOGGED;
-	qr{\A(network_\w+)\.c\.\d+: \(trace\) write-start: ($TIME) read-queue-wait: [0-9]{1,7} ms read-time: [0-9]{1,7} ms write-time: [0-9]{1,7} ms id=\S+ status=[0-9]+ bytes=([0-9]{1,15}) hot=([01]) $stages( cut=1)?(?= |\z)};
+	qr{\A(network_\w+)\.c\.\d+: \(trace\) write-start: ($TIME) read-queue-wait: [0-9]{1,7} ms read-time: [0-9]{1,7} ms write-time: [0-9]{1,7} ms id=\S+ status=[0-9]+ bytes=([0-9]{1,15}) hot=([01]) $stages(?: handshake-us=($N))?( cut=1)?(?= |\z)};
 };
 my $STRING    = qr{"(?:[^"\\]|\\.)*+"};
 my $OURS_JSON = do {
 	my $stages = join ',', map { "\"$_-us\":($N)" } @LOGGED;
-	qr{\A\{"write-start":($TIME),"backend":"([^"\\.]*)[^"\\]*","id":$STRING,"status":[0-9]+,"bytes":([0-9]{1,15}),"hot":(true|false),$stages(,"cut":true)?,"path":$STRING\}\s*\z};
+	qr{\A\{"write-start":($TIME),"backend":"([^"\\.]*)[^"\\]*","id":$STRING,"status":[0-9]+,"bytes":([0-9]{1,15}),"hot":(true|false),$stages(?:,"handshake-us":($N))?(,"cut":true)?,"path":$STRING\}\s*\z};
 };
 
 # Any line of 2007 and later, and of other versions of this project.
@@ -60,10 +60,10 @@ sub parse_line ($line) {
 	return;
 }
 
-# The last capture tells whether the transfer was cut.  The rest of the total belongs to no stage.
+# The last captures are the handshake, which the total is without, and whether the transfer was cut.  The rest of the total belongs to no stage.
 sub finished ($row) {
 	my $known = $row->[4] + $row->[5] + $row->[6] + $row->[7] + $row->[8] + $row->[9] + $row->[10] + $row->[11];
-	$row->[CUT]   = $row->[13] ? 1 : 0;
+	@$row[HANDSHAKE, CUT] = ($row->[13], $row->[14] ? 1 : 0);
 	$row->[OTHER] = $row->[TOTAL] > $known ? $row->[TOTAL] - $known : 0;
 	return $row;
 }
@@ -110,13 +110,13 @@ sub checked ($backend, $start, $pair) {
 	my $hot   = $pair->{hot};
 	my @row   = ($backend, $start, $bytes =~ m/\A[0-9]{1,15}\z/ ? $bytes : 0, defined $hot ? $hot =~ m/\A(?:1|true)\z/ ? 1 : 0 : undef);
 	my $known = 0;
-	for my $stage (@LOGGED) {
+	for my $stage (@LOGGED, 'handshake') {
 		my $value = $pair->{"$stage-us"} // next;
 		next if $value eq '-' || $value eq 'null';
 		my $why = absurd("$stage-us", $value, 'us', 1);
 		return $why if $why;
 		$row[ $PLACE{"$stage-us"} ] = int($value + 0.5);
-		$known += $row[ $PLACE{"$stage-us"} ] if $stage ne 'total';
+		$known += $row[ $PLACE{"$stage-us"} ] if $stage !~ /\A(?:total|handshake)\z/;
 	}
 	defined $row[ $PLACE{"$_-us"} ] or return "no $_-us" for qw(read-queue read write);
 	$row[TOTAL] //= $known;

@@ -3,7 +3,7 @@ package Accel::Graph::Spool;
 use v5.36;
 
 use Accel::Command qw(fail EX_UNAVAILABLE EX_CANTCREAT);
-use Accel::Graph::Read qw(@STAGES BACKEND OTHER);
+use Accel::Graph::Read qw(@STAGES BACKEND HANDSHAKE);
 use File::Temp ();
 use List::Util qw(max);
 
@@ -33,7 +33,7 @@ sub new ($class) {
 # Takes a row of Accel::Graph::Read.
 sub add ($self, $row) {
 	no warnings 'uninitialized';
-	my ($backend, $start, undef, $hot, @us) = @$row[BACKEND .. OTHER];
+	my ($backend, $start, undef, $hot, @us) = @$row[BACKEND .. HANDSHAKE];
 	my ($queue, $read, $write) = ($us[4], $us[5], $us[6] + $us[7]);    # as in 2007, writing begins after the handover
 	($queue, $read) = ($queue + $us[0], $read + $us[1]) if $backend eq 'network_fcgi_stat_accel';    # one thread opens and reads
 	my $max = $self->{max};

@@ -40,13 +40,13 @@ sub add ($self, $row) {
 	$cell->[0]++;
 	$cell->[1] += $row->[2];
 	$cell->[2]++ if $total > $self->{give_up_us};
-	for my $stage (0 .. 9) {
+	for my $stage (0 .. 10) {
 		my $us = $row->[4 + $stage] // next;
 		$count->[$stage]{$us}++;
 		$cell->[3 + $stage] += $us;
 	}
 	$self->{backends}{ $row->[0] }++;
-	$self->{cut}++ if $row->[14];
+	$self->{cut}++ if $row->[15];
 	return if defined $self->{first} && $row->[1] >= $self->{first} && $row->[1] <= $self->{last};
 	$self->{first} = $row->[1] if !defined $self->{first} || $row->[1] < $self->{first};
 	$self->{last}  = $row->[1] if !defined $self->{last}  || $row->[1] > $self->{last};

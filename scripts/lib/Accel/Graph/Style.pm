@@ -26,6 +26,7 @@ my %STYLE = (
 	'handover'    => ['#004d3d', '#97f0da', 'open-square',  'h', 3],
 	'write'       => ['#34a386', '#38b392', 'open-up',      'w', 1],
 	'other'       => ['#4a4a4a', '#c0c0c0', 'cross',        'o', 4],
+	'handshake'   => ['#7a3b8f', '#d9a6ea', 'open-circle',  'k', 3],
 	'total'       => ['#222222', '#eeeeee', 'circle',       '*', 1],
 	'all'         => ['#222222', '#eeeeee', 'circle',       'a', 1],
 	'cold'        => ['#0b5fa5', '#7fbfff', 'square',       'c', 1],

@@ -85,7 +85,9 @@ sub server ($page, $c) {
 		hits => ($n{'cache.hits'} // 0) + ($n{'cache.absent-hits'} // 0),
 		lookups => sum0(map { $n{"cache.$_"} // 0 } qw(hits absent-hits misses joins)),
 		connections => { numbers($page->{connections}, qw(open busy limit)), by_state => { numbers(hash($page->{connections})->{by_state}, qw(idle head body handle write close)) } },
-		stage_order => [qw(stat-queue stat proxy-queue proxy read-queue read handover write total)],
+		tls => { done => sum0(map { $n{$_} } grep { /^tls\.done\./ } keys %n), resumed => sum0(map { $n{$_} } grep { /^tls\.done\..*\.resumed\z/ } keys %n),
+			failed => $n{'tls.failed'} // 0, refused => $n{'tls.failed.refused'} // 0 },
+		stage_order => [qw(handshake stat-queue stat proxy-queue proxy read-queue read handover write total)],
 		applications => [map { application($_) } rows($page->{backends})],
 		running => { numbers($running, qw(requests more)), rows => [map { running($_) } rows($running->{rows})] },
 		waiting => number(hash($page->{disk})->{jobs}), advice => [],
@@ -132,6 +134,7 @@ sub rates ($before, $after) {
 		seconds => $seconds, %per_s,
 		hit_ratio => $lookups > 0 ? max(0, $after->{hits} - $before->{hits}) / $lookups : undef,
 		cpu_percent => defined $after->{cpu_ns} ? max(0, $after->{cpu_ns} - $before->{cpu_ns}) / 1e7 / $seconds : undef,
+		tls => tls_between($before->{tls}, $after->{tls}, $seconds),
 		memory => memory_between($before->{memory}, $after->{memory}, $seconds),
 		stages => stages_between($before->{stages}, $after->{stages}, $seconds),
 		pools => { map { $_->{name} => max(0, $_->{jobs} - ($pool{ $_->{name} } // { jobs => 0 })->{jobs}) / $seconds } @{ $after->{pools} } },
@@ -145,6 +148,13 @@ sub memory_between ($before, $after, $seconds) {
 	my %per_s = map { ("${_}_per_s" => defined $before->{$_} && defined $after->{$_} ? max(0, $after->{$_} - $before->{$_}) / $seconds : undef) } qw(refault_bytes pages_gone loop_waits stalled_ns);
 	my $stalled = delete $per_s{stalled_ns_per_s};
 	return { %per_s, stalled => defined $stalled ? min(1, $stalled / 1e9) : undef };
+}
+
+# Handshakes in a second; resumed is their share.
+sub tls_between ($before, $after, $seconds) {
+	return undef unless $before && $after;
+	my %n = map { $_ => max(0, $after->{$_} - $before->{$_}) } qw(done resumed failed refused);
+	return { (map { ("${_}_per_s" => $n{$_} / $seconds) } qw(done failed refused)), resumed => $n{done} > 0 ? min(1, $n{resumed} / $n{done}) : undef };
 }
 
 sub application_between ($before, $after, $seconds) {

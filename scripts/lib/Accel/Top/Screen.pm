@@ -63,7 +63,7 @@ sub head_lines ($v) {
 	my $who = $s ? "$s->{server} $s->{version}  $v->{where}  up " . uptime($s->{uptime_s}) : $v->{where} // 'this machine';
 	my @out = (['', $who . ($v->{paused} ? '  PAUSED' : '')]);
 	push @out, ['bad', "! $v->{error}"] if defined $v->{error};
-	push @out, rate_line($s, $r), connection_line($s), memory_line($s, $r), map { ['bad', "! $_->{id}: $_->{seen} $_->{do}"] } @{ $s->{advice} } if $s;
+	push @out, rate_line($s, $r), connection_line($s), tls_line($s, $r), memory_line($s, $r), map { ['bad', "! $_->{id}: $_->{seen} $_->{do}"] } @{ $s->{advice} } if $s;
 	push @out, cpu_line($v->{lanes}) if $v->{lanes};
 	my $hint = Accel::Top::Hint::sentence($v);
 	return @out, $hint ne '' ? ['bad', "! $hint"] : ();
@@ -98,6 +98,21 @@ sub connection_line ($s) {
 	my $c = $s->{connections};
 	my $state = $c->{by_state};
 	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
+}
+
+# Nothing for a server that nobody has asked for TLS.
+sub tls_line ($s, $r) {
+	my $t = $s->{tls};
+	return unless $t && ($t->{done} || $t->{failed});
+	my $n = $r && $r->{tls} or return ['', 'TLS ' . count($t->{done}) . ' handshakes, ' . count($t->{resumed}) . ' resumed, ' . count($t->{failed}) . ' failed'];
+	my ($stage) = grep { $_->{name} eq 'handshake' } @{ $r->{stages} };
+	my $refused = $n->{refused_per_s} > 0;
+	return [$refused ? 'bad' : '', join '  ',
+		'TLS ' . count($n->{done_per_s}) . ' handshakes/s',
+		'resumed ' . percent(defined $n->{resumed} ? 100 * $n->{resumed} : undef),
+		'failed ' . count($n->{failed_per_s}) . '/s',
+		$refused ? '! refused ' . count($n->{refused_per_s}) . '/s' : (),
+		$stage ? 'p99 ' . span($stage->{p99_ns}) : ()];
 }
 
 # Nothing for a server that does not report memory.

@@ -93,7 +93,7 @@ sub percentile_table ($what, $rows) {
 
 # %$of: stage => class of the model
 sub cdf_chart ($facts, $of, $kind) {
-	my @stages = grep { $of->{$_} && $of->{$_}{max} > 0 } @STACK, 'total';
+	my @stages = grep { $of->{$_} && $of->{$_}{max} > 0 } @STACK, 'handshake', 'total';
 	return unless @stages;
 	my @ms     = grep { $_ > LEAST_MS } map { my $cdf = $of->{$_}{cdf}; (grep { $_->[1] >= FOOT } @$cdf)[0][0], $cdf->[-1][0] } @stages;
 	my $x      = log_time_axis('duration of the stage', min(@ms) // 1, max(@ms) // 1);
