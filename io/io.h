@@ -42,6 +42,7 @@ struct io_op;
 struct io_file;      /* io/file.h: an open regular file, counted */
 struct io_pools;     /* io/disk/pools.h: the "stat" and "read" pools of the process */
 struct io_secure;    /* of io/tls/tls.h: certificate and settings of a listening socket */
+struct tls_verifier; /* io/tls/verifier.h */
 struct io_transport; /* io/transport.h */
 struct file_backend;
 
@@ -229,6 +230,9 @@ struct io_op {
 			/* NULL, or what takes its place for a host that the client names; returns
 			 * NULL: nothing. */
 			const struct io_secure *(*choose)(struct io_op *, struct text host);
+			/* Of certificates of clients; NULL: they need none.  choose() may change
+			 * it. */
+			struct tls_verifier *verifier;
 			/* Received on the socket before; copied by op_submit(). */
 			struct text early;
 			const char *why;  /* out: of a failure, a constant text, or NULL */

@@ -147,13 +147,16 @@ parse_fact(struct log_piece *p)
 		enum log_piece_kind kind;
 	} facts[] = { { TEXT("backend"), LOG_BACKEND }, { TEXT("cache"), LOG_CACHE },
 		{ TEXT("trace"), LOG_TRACE }, { TEXT("url"), LOG_TARGET } };
-	static const struct text us = TEXT("-us"), tls[] = { TEXT("SSL_PROTOCOL"),
-		TEXT("SSL_CIPHER"), TEXT("SSL_CIPHER_USEKEYSIZE"), TEXT("SSL_CIPHER_ALGKEYSIZE"),
-		TEXT("SSL_SESSION_RESUMED"), TEXT("SSL_TLS_SNI") };
+	static const struct text us = TEXT("-us"),
+				 tls[] = { TEXT("SSL_PROTOCOL"), TEXT("SSL_CIPHER"),
+					 TEXT("SSL_CIPHER_USEKEYSIZE"),
+					 TEXT("SSL_CIPHER_ALGKEYSIZE"), TEXT("SSL_SESSION_RESUMED"),
+					 TEXT("SSL_TLS_SNI") },
+				 client = TEXT("SSL_CLIENT_");
 	struct text name = p->arg;
 	size_t i;
 
-	if (text_is_one_of(name, tls, NELEM(tls))) {
+	if (text_is_one_of(name, tls, NELEM(tls)) || text_starts(name, client)) {
 		p->kind = LOG_TLS;
 		return (true);
 	}

@@ -43,8 +43,22 @@ tls_draft_add(struct tls_draft *d, struct text name, struct text value)
 	buf_text(&d->bytes, value);
 }
 
+bool
+tls_draft_has(const struct tls_draft *d, struct text name)
+{
+	const char *p = d->bytes.p;
+	size_t i;
+
+	for (i = 0; i < d->n && !d->bytes.failed; i++) {
+		if (text_eq((struct text){ p, d->v[i].name }, name))
+			return (true);
+		p += d->v[i].name + d->v[i].value;
+	}
+	return (false);
+}
+
 struct tls_facts *
-tls_facts_new(struct tls_draft *d, size_t told)
+tls_facts_new(struct tls_draft *d, size_t own, size_t told)
 {
 	struct tls_facts *f = NULL;
 	size_t head = sizeof(*f) + d->n * sizeof(f->v[0]), i;
@@ -58,6 +72,8 @@ tls_facts_new(struct tls_draft *d, size_t told)
 			memcpy(p, d->bytes.p, d->bytes.n);
 		f->n = d->n;
 		f->told = told;
+		f->own = own;
+		f->verifier = NULL;
 		for (i = 0; i < d->n; i++) {
 			f->v[i].name = (struct text){ p, d->v[i].name };
 			p += d->v[i].name;

@@ -5,6 +5,7 @@
  *   SSL_CIPHER             TLS_AES_256_GCM_SHA384
  *   SSL_CIPHER_USEKEYSIZE  256
  *   SSL_CIPHER_ALGKEYSIZE  256
+ *   SSL_CLIENT_VERIFY ...  if the client's certificate was verified: verifier.h, subject.h
  *   -- so far for applications; for logs also:
  *   SSL_SESSION_RESUMED    Initial, Resumed
  *   SSL_TLS_SNI            the host that the client named, in lower case; only if it did
@@ -19,7 +20,7 @@
 
 struct io_sock;
 
-#define TLS_FACTS_MAX 8u
+#define TLS_FACTS_MAX 40u
 
 struct tls_fact {
 	struct text name, value;
@@ -28,6 +29,9 @@ struct tls_fact {
 struct tls_facts {
 	size_t n;
 	size_t told; /* the first ones: those for applications */
+	size_t own;  /* ... without those of the client's certificate */
+	/* Id of the verifier, which is the transport's; NULL: nobody verified the client. */
+	const unsigned char *verifier;
 	struct tls_fact v[];
 };
 
@@ -47,8 +51,9 @@ struct tls_draft {
 
 void tls_draft_init(struct tls_draft *);
 void tls_draft_add(struct tls_draft *, struct text name, struct text value);
+bool tls_draft_has(const struct tls_draft *, struct text name);
 /* One piece of memory, for free().  Frees what the draft holds.  NULL: no memory, or
  * more than TLS_FACTS_MAX. */
-struct tls_facts *tls_facts_new(struct tls_draft *, size_t told);
+struct tls_facts *tls_facts_new(struct tls_draft *, size_t own, size_t told);
 
 #endif

@@ -16,6 +16,7 @@
 #include "io/tls/flight.h"
 #include "io/tls/hello.h"
 #include "io/tls/impl.h"
+#include "io/tls/verifier.h"
 
 /* A handshake has two to four flights.  A client that sends each byte as a record of its own gets
  * no thread for each. */
@@ -75,7 +76,7 @@ make(struct tls_link *l)
 	SSL_set_bio(l->ssl, b, b);
 	SSL_set_accept_state(l->ssl);
 	SSL_set_cert_cb(l->ssl, on_certificate, l);
-	return (true);
+	return (l->verifier == NULL || tls_verifier_apply(l->verifier, l->ssl));
 }
 
 static uint8_t
@@ -93,10 +94,19 @@ step_after(const struct tls_link *l, int rc)
 static void
 learn(struct tls_link *l)
 {
-	if (!tls_learn(l)) {
+	l->why = tls_learn(l);
+	if (l->why != NULL)
 		l->step = TLS_FAILED;
-		l->why = no_memory;
-	}
+}
+
+/* That of a certificate says more than "certificate verify failed". */
+static const char *
+reason(const struct tls_link *l)
+{
+	long result = SSL_get_verify_result(l->ssl);
+
+	return (l->verifier != NULL && result != X509_V_OK ? X509_verify_cert_error_string(result)
+							   : tls_reason());
 }
 
 static void
@@ -114,7 +124,7 @@ step(struct tls_link *l)
 	l->step = step_after(l, rc);
 	if (l->step == TLS_FAILED) {
 		l->fault = tls_fault_class();
-		l->why = tls_reason();
+		l->why = reason(l);
 	} else if (l->step == TLS_UP)
 		learn(l);
 	ERR_clear_error();
@@ -238,7 +248,8 @@ has_finished(const struct tls_link *l)
 static bool
 is_quick(const struct io *io, const struct tls_link *l)
 {
-	if (io->long_budget <= 0 || SSL_CTX_get_verify_mode(l->ctx) != SSL_VERIFY_NONE)
+	if (io->long_budget <= 0 || l->verifier != NULL ||
+	    SSL_CTX_get_verify_mode(l->ctx) != SSL_VERIFY_NONE)
 		return (false);
 	return (has_finished(l) || (l->step == TLS_BEGINS &&
 				       tls_hello_resumes(l->in.p + l->in_at, l->in.n - l->in_at)));
@@ -262,8 +273,10 @@ next_step(struct io *io, struct io_op *op, bool *stepped)
 
 	if (l->steps >= STEPS_MAX)
 		return (ended(op, -EPROTO, "the handshake has too many pieces"));
-	if (l->step == TLS_BEGINS)
+	if (l->step == TLS_BEGINS) {
 		choose(op);
+		l->verifier = tls_verifier_hold(op->handshake.verifier);
+	}
 	if (!is_quick(io, l))
 		return (step_start(io, op));
 	step_here(io, l);

@@ -10,6 +10,8 @@
  *   link.c       a socket after its handshake: records to bytes, and back
  *   learn.c      what is known of a client afterwards
  *   facts.c      ... as names and values
+ *   verifier.c   who verifies its certificate
+ *   subject.c    whose certificate it is, as facts
  *   bio.c        how OpenSSL reads and writes
  *   tickets.c    keys of session tickets
  *   client.c     the other side: sockets that connect
@@ -27,6 +29,9 @@
 #include "io/tls/tls.h"
 #include "io/transport.h"
 
+struct tls_draft;
+struct tls_verifier;
+
 enum tls_step {
 	TLS_BEGINS,
 	TLS_SHAKES,
@@ -37,9 +42,10 @@ enum tls_step {
 
 struct tls_link {
 	struct io_transport transport;
-	SSL_CTX *ctx; /* with a reference */
-	SSL *ssl;     /* NULL until the first flight is there */
-	char *host;   /* that the hello names, for facts; NULL: none */
+	SSL_CTX *ctx;                  /* with a reference */
+	SSL *ssl;                      /* NULL until the first flight is there */
+	struct tls_verifier *verifier; /* held; NULL: the client needs no certificate */
+	char *host;                    /* that the hello names, for facts; NULL: none */
 	/* Received, and not given to OpenSSL yet. */
 	struct buf in;
 	size_t in_at;
@@ -81,12 +87,18 @@ void tls_link_free(struct tls_link *);
 uint8_t tls_fault_class(void); /* enum io_handshake_fault: of the last call, too */
 const char *tls_reason(void);  /* of the last call of OpenSSL in this thread; NULL: unknown */
 
-/* learn.c: after the last step, in its thread.  False: no memory. */
-bool tls_learn(struct tls_link *);
+/* learn.c: after the last step.  NULL, or why the client is refused, a constant text. */
+const char *tls_learn(struct tls_link *);
 /* context.c: OpenSSL is ready. */
 bool tls_prepare(void);
 /* side: SSL_CONF_FLAG_SERVER or _CLIENT.  False: *fault says why. */
 bool tls_obey(SSL_CTX *, unsigned side, const struct tls_command *, size_t n, struct tls_fault *);
+
+/* verifier.c.  Before the first step; false: no memory. */
+bool tls_verifier_apply(const struct tls_verifier *, SSL *);
+/* After the last one: adds what is known.  NULL, or why the client is refused, a constant text. */
+const char *tls_verifier_learn(const struct tls_verifier *, const SSL *, struct tls_draft *);
+const unsigned char *tls_verifier_id(const struct tls_verifier *); /* TLS_VERIFIER_ID bytes */
 
 /* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
 const char *tls_pem_chain(SSL_CTX *, struct text pem);

@@ -1,6 +1,7 @@
 /* io/tls/learn.c -- the facts of a connection (facts.h), after the last step of its handshake */
 #include "io/tls/facts.h"
 #include "io/tls/impl.h"
+#include "io/tls/verifier.h"
 
 static void
 add_text(struct tls_draft *d, struct text name, const char *value)
@@ -28,21 +29,30 @@ add_cipher(struct tls_draft *d, const SSL_CIPHER *c)
 	add_number(d, TEXT("SSL_CIPHER_ALGKEYSIZE"), most);
 }
 
-bool
+const char *
 tls_learn(struct tls_link *l)
 {
 	const SSL_CIPHER *cipher = SSL_get_current_cipher(l->ssl);
+	const char *why = NULL;
+	struct tls_facts *f;
 	struct tls_draft d;
-	size_t told;
+	size_t own, told;
 
 	tls_draft_init(&d);
 	add_text(&d, TEXT("SSL_PROTOCOL"), SSL_get_version(l->ssl));
 	if (cipher != NULL)
 		add_cipher(&d, cipher);
+	own = d.n;
+	if (l->verifier != NULL)
+		why = tls_verifier_learn(l->verifier, l->ssl, &d);
 	told = d.n;
 	add_text(&d, TEXT("SSL_SESSION_RESUMED"),
 	    SSL_session_reused(l->ssl) == 1 ? "Resumed" : "Initial");
 	add_text(&d, TEXT("SSL_TLS_SNI"), l->host);
-	l->transport.facts = tls_facts_new(&d, told);
-	return (l->transport.facts != NULL);
+	f = tls_facts_new(&d, own, told);
+	if (f == NULL)
+		return ("not enough memory");
+	f->verifier = l->verifier != NULL ? tls_verifier_id(l->verifier) : NULL;
+	l->transport.facts = f;
+	return (why);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include "io/engine.h"
 #include "io/tls/impl.h"
+#include "io/tls/verifier.h"
 
 #define RECORD  (16u << 10) /* bytes of the application, at most */
 #define BATCH   (4 * RECORD)
@@ -391,6 +392,7 @@ tls_link_free(struct tls_link *l)
 	SSL_free(l->ssl);
 	SSL_CTX_free(l->ctx);
 	free((void *)(uintptr_t)l->transport.facts);
+	tls_verifier_put(l->verifier);
 	free(l->host);
 	buf_free(&l->in);
 	buf_free(&l->out);

@@ -14,6 +14,7 @@
 #include "io/safe_open.h"
 #include "proxy-core/backends.h"
 #include "server/config/certificates.h"
+#include "server/config/verifiers.h"
 #include "server/config/check/mime.h"
 #include "server/config/page.h"
 #include "server/module/rules.h"
@@ -37,6 +38,7 @@ struct resources {
 	struct homes *homes;          /* NULL: not used */
 	struct targets *targets;      /* NULL: not made yet */
 	struct certificates *certificates;
+	struct verifiers *verifiers; /* of certificates of clients */
 	GPtrArray *backends; /* struct backends, by proxy_number; status pages show them, too */
 };
 
@@ -392,6 +394,7 @@ resources_fetch(const struct config *config)
 	tables_make(p);
 	config_each(config, fetch, &k);
 	certificates_fetch(config);
+	verifiers_fetch(config);
 	resources_free(p);
 }
 
@@ -415,7 +418,8 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 	if (p->targets == NULL)
 		snprintf(err, errsize, "%s", no_memory);
 	else if (config_each(config, survey, &k) && config_each(config, visit, &k) &&
-		 (p->certificates = certificates_new(config, err, errsize)) != NULL)
+		 (p->certificates = certificates_new(config, err, errsize)) != NULL &&
+		 (p->verifiers = verifiers_new(config, err, errsize)) != NULL)
 		return (p);
 	resources_free(p);
 	return (NULL);
@@ -443,6 +447,7 @@ resources_free(struct resources *p)
 		g_hash_table_destroy(p->rules[i]);
 	g_ptr_array_free(p->backends, TRUE);
 	certificates_free(p->certificates);
+	verifiers_free(p->verifiers);
 	targets_free(p->targets);
 	homes_free(p->homes);
 	free(p);
@@ -472,6 +477,12 @@ struct certificates *
 resources_certificates(const struct resources *p)
 {
 	return (p->certificates);
+}
+
+struct tls_verifier *
+resources_verifier(const struct resources *p, const struct conf *c)
+{
+	return (verifiers_get(p->verifiers, c));
 }
 
 struct logfile *

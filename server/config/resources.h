@@ -30,6 +30,7 @@ struct rewrite;
 struct rules_kind;
 struct root;
 struct targets;
+struct tls_verifier; /* io/tls/verifier.h */
 struct resources;
 
 /* -errno: the log is unusable */
@@ -62,6 +63,8 @@ const void *resources_rules(const struct resources *, unsigned nr, const struct 
 const struct io_secure *resources_secure(const struct resources *, const struct conf *);
 /* Those of all sockets and hosts. */
 struct certificates *resources_certificates(const struct resources *);
+/* Who verifies certificates of clients; NULL: they need none. */
+struct tls_verifier *resources_verifier(const struct resources *, const struct conf *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

@@ -53,18 +53,26 @@ listener_nr(const struct worker *w, const char *listener)
 	return (i);
 }
 
-static const struct io_secure *
-secure_of(const struct conn *c)
+static const struct listener *
+listener_of(const struct conn *c)
 {
 	size_t i = listener_nr(c->w, c->listener);
 
-	return (i < c->w->base.conf.nlisteners ? c->w->base.conf.listeners[i].secure : NULL);
+	return (i < c->w->base.conf.nlisteners ? &c->w->base.conf.listeners[i] : NULL);
+}
+
+static bool
+is_secure(const struct conn *c)
+{
+	const struct listener *l = listener_of(c);
+
+	return (l != NULL && l->secure != NULL);
 }
 
 static const struct conn_state *
 after_header(const struct conn *c)
 {
-	return (secure_of(c) != NULL ? &st_handshake : &st_read_head);
+	return (is_secure(c) ? &st_handshake : &st_read_head);
 }
 
 static void
@@ -301,7 +309,10 @@ secure_of_host(struct io_op *op, struct text host)
 		.host = host };
 	const struct conf *conf = conf_view_match(w->view, &in);
 
-	return (conf != NULL ? resources_secure(w->conf.resources, conf) : NULL);
+	if (conf == NULL)
+		return (NULL);
+	op->handshake.verifier = resources_verifier(w->conf.resources, conf);
+	return (resources_secure(w->conf.resources, conf));
 }
 
 static uint32_t
@@ -317,7 +328,8 @@ conn_handshake(struct conn *c)
 	c->op.kind = IO_HANDSHAKE;
 	c->op.done = shaken;
 	c->op.client = client_addr_key(client_addr_of(&c->peer.sa));
-	c->op.handshake.with = secure_of(c);
+	c->op.handshake.with = listener_of(c)->secure;
+	c->op.handshake.verifier = listener_of(c)->verifier;
 	c->op.handshake.choose = c->w->base.plain ? NULL : secure_of_host;
 	c->op.handshake.early = c->in;
 	c->op.deadline_ms = handshake_ms(c->w->base.global->read_idle);

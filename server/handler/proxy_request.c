@@ -288,22 +288,25 @@ stripped(const struct relay *rl, struct text target)
 	return (target);
 }
 
+/* Where no certificate is asked for, the one of the connection is none: authorities of another host
+ * have signed it. */
 static bool
 fill_tls(struct request *r, struct proxy_request *q)
 {
 	const struct tls_facts *known = conn_facts(r);
 	struct proxy_field *v;
-	size_t i;
+	size_t n, i;
 
 	if (known == NULL)
 		return (true);
-	v = arena_get(&r->arena, known->told * sizeof(*v));
+	n = r->conf->ssl_verify ? known->told : known->own;
+	v = arena_get(&r->arena, n * sizeof(*v));
 	if (v == NULL)
 		return (false);
-	for (i = 0; i < known->told; i++)
+	for (i = 0; i < n; i++)
 		v[i] = (struct proxy_field){ known->v[i].name, known->v[i].value };
 	q->tls = v;
-	q->ntls = known->told;
+	q->ntls = n;
 	return (true);
 }
 

@@ -246,6 +246,7 @@ listeners_secure(struct generation *g)
 	for (i = 0; i < g->listeners.n; i++) {
 		config_socket(g->config, g->listeners.v[i].name, &c);
 		g->listeners.v[i].secure = c.ssl_engine ? resources_secure(g->resources, &c) : NULL;
+		g->listeners.v[i].verifier = resources_verifier(g->resources, &c);
 	}
 }
 

@@ -12,6 +12,7 @@
 
 struct io;
 struct io_secure;
+struct tls_verifier;
 struct worker;
 struct worker_conf; /* server/worker/base.h */
 
@@ -19,6 +20,7 @@ struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
 	char name[LISTEN_NAME_MAX];
 	const struct io_secure *secure; /* of the resources; NULL: plain bytes */
+	struct tls_verifier *verifier;  /* ... NULL: clients need no certificate */
 };
 
 /* If files of a worker come from a disk, the pressure of memory is looked at once in this time. */

@@ -32,7 +32,7 @@ my @refused = (
 	'fastcgi.unknown = 1', 'uwsgi.server = ( "/" => 1 )', 'sockproxy.server = ( 1 )',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
-	'ssl.ech-opts = ( "keydir" => "/x" )', 'ssl.verifyclient.activate = "enable"', 'extforward.params = ( "host" => 1 )',
+	'ssl.ech-opts = ( "keydir" => "/x" )', 'ssl.use-sslv3 = "enable"', 'extforward.params = ( "host" => 1 )',
 	'mysql-vhost.db = "x"',
 	'server.chroot = "/srv"',
 );
@@ -51,7 +51,7 @@ for my $name (qw(url.acces-deny static-file.exclude-extension auht.require serve
 my ($rc, $said) = check(qq{\$HTTP["languages"] =~ "de" {\n}\n});
 like "$rc $said", qr/^78 .*unknown condition/, '... and a condition on something that does not exist';
 
-for my $line ('ssl.verifyclient.activate = "disable"', 'ssi.extension = ( )', 'sockproxy.server = ()', 'magnet.attract-raw-url-to = ( )', 'server.breakagelog = "disable"') {
+for my $line ('ssl.use-sslv3 = "disable"', 'ssi.extension = ( )', 'sockproxy.server = ()', 'magnet.attract-raw-url-to = ( )', 'server.breakagelog = "disable"') {
 	($rc, $said) = check("$line\n");
 	like "$rc $said", qr/^0 DIR\/x\.conf:2:1: \S+ (has no effect|is not built).*\nSyntax OK\n\z/s, "harmless: $line";
 }

@@ -12,7 +12,10 @@
 #define METHOD_STORED 0xff /* its name is an attribute */
 
 enum attribute {
+	ATTR_REMOTE_USER = 3,
+	ATTR_AUTH_TYPE = 4,
 	ATTR_QUERY_STRING = 5,
+	ATTR_SSL_CERT = 7,
 	ATTR_SSL_CIPHER = 8,
 	ATTR_NAMED = 10,        /* a name and a value */
 	ATTR_SSL_KEY_SIZE = 11, /* a number */
@@ -132,25 +135,51 @@ put_attribute(struct packet *p, enum attribute which, struct text value)
 }
 
 static struct text
-tls_of(const struct proxy_request *r, struct text name)
+value_of(const struct proxy_field *v, size_t n, struct text name)
 {
 	size_t i;
 
-	for (i = 0; i < r->ntls; i++)
-		if (text_eq(r->tls[i].name, name))
-			return (r->tls[i].value);
+	for (i = 0; i < n; i++)
+		if (text_eq(v[i].name, name))
+			return (v[i].value);
 	return (TEXT_NONE);
+}
+
+static void
+put_user(struct packet *p, const struct proxy_request *r)
+{
+	struct text user = value_of(r->variables, r->nvariables, TEXT("REMOTE_USER")),
+		    type = value_of(r->variables, r->nvariables, TEXT("AUTH_TYPE"));
+
+	if (user.n != 0 && header_value_ok(user))
+		put_attribute(p, ATTR_REMOTE_USER, user);
+	if (type.n != 0 && header_value_ok(type))
+		put_attribute(p, ATTR_AUTH_TYPE, type);
+}
+
+/* PEM has lines. */
+static void
+put_certificate(struct packet *p, struct text pem)
+{
+	bool broken = p->broken;
+
+	put_attribute(p, ATTR_SSL_CERT, pem);
+	p->broken = broken;
 }
 
 static void
 put_tls(struct packet *p, const struct proxy_request *r)
 {
-	struct text cipher = tls_of(r, TEXT("SSL_CIPHER"));
+	struct text cert = value_of(r->tls, r->ntls, TEXT("SSL_CLIENT_CERT")),
+		    cipher = value_of(r->tls, r->ntls, TEXT("SSL_CIPHER")),
+		    size = value_of(r->tls, r->ntls, TEXT("SSL_CIPHER_USEKEYSIZE"));
 	uint64_t bits;
 
+	if (cert.p != NULL)
+		put_certificate(p, cert);
 	if (cipher.p != NULL)
 		put_attribute(p, ATTR_SSL_CIPHER, cipher);
-	if (text_u64(tls_of(r, TEXT("SSL_CIPHER_USEKEYSIZE")), &bits) == 0 && bits <= UINT16_MAX) {
+	if (text_u64(size, &bits) == 0 && bits <= UINT16_MAX) {
 		buf_char(p->out, (char)ATTR_SSL_KEY_SIZE);
 		ajp13_u16(p->out, bits);
 	}
@@ -167,6 +196,7 @@ put_attributes(struct packet *p, const struct proxy_request *r, struct text quer
 		put_attribute(p, ATTR_SECRET, r->secret);
 	if (stored)
 		put_attribute(p, ATTR_METHOD, r->method);
+	put_user(p, r);
 	put_tls(p, r);
 	put_attribute(p, ATTR_NAMED, TEXT("AJP_REMOTE_PORT"));
 	put_string(p, (struct text){ digits, text_put_u64(digits, r->remote_port) });

@@ -43,7 +43,8 @@ cgi_variable_is_usual(struct text name)
 	/* HTTP_PROXY would redirect requests of the program. */
 	if (text_starts(name, TEXT("HTTP_")))
 		return (!text_eq(name, TEXT("HTTP_PROXY")));
-	return (text_is_one_of(name, usual, sizeof(usual) / sizeof(usual[0])));
+	return (text_starts(name, TEXT("SSL_CLIENT_")) ||
+		text_is_one_of(name, usual, sizeof(usual) / sizeof(usual[0])));
 }
 
 static bool

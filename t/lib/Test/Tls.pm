@@ -48,6 +48,42 @@ sub run (@args) {
 	return $said;
 }
 
+# An authority that signs for clients, and one that it signed: { pem, key }.
+sub authority ($dir, $name) { return certificate($dir, $name, host => $name) }
+
+sub signed ($dir, $name, $by, %arg) {
+	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
+	my $ext = Test::Util::put("$dir/$name.ext", $arg{authority} ? "basicConstraints = critical, CA:TRUE\n" : "basicConstraints = CA:FALSE\n");
+	_run(qw(req -new -utf8 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj), $arg{subject}, '-keyout', $is{key}, '-out', "$dir/$name.csr");
+	my @when = $arg{when} ? (qw(-startdate), $arg{when}[0], '-enddate', $arg{when}[1]) : qw(-days 2);
+	_ca($dir, $by, '-extfile', $ext, qw(-policy any -notext -batch -preserveDN -in), "$dir/$name.csr", '-out', $is{pem}, @when);
+	return \%is;
+}
+
+# Writes the list of those that this authority has revoked.
+sub revoke ($dir, $by, $list, @certs) {
+	_ca($dir, $by, '-revoke', $_->{pem}) for @certs;
+	_ca($dir, $by, qw(-gencrl -crldays 2 -out), $list);
+	return;
+}
+
+sub _ca ($dir, $by, @args) {
+	my $base = $by->{pem} =~ s/\.pem\z//r;
+	if (!-e "$base.db") {
+		Test::Util::put("$base.db", '');
+		Test::Util::put("$base.serial", "4D\n");
+		Test::Util::put("$base.cnf", "[ca]\ndefault_ca = it\n[it]\ndatabase = $base.db\nserial = $base.serial\nnew_certs_dir = $dir\ndefault_md = sha256\nunique_subject = no\n[any]\n");
+	}
+	_run('ca', '-config', "$base.cnf", '-cert', $by->{pem}, '-keyfile', $by->{key}, @args);
+	return;
+}
+
+sub _run (@cmd) {
+	my $said = qx{@{[ join ' ', map { "'" . s/'/'\\''/gr . "'" } openssl(), @cmd ]} 2>&1};
+	die "openssl @cmd: $said" if $?;
+	return;
+}
+
 sub openssl { return state $path = need_program('openssl', 'openssl') }
 
 # What a client sees of a handshake with a port of this machine: version, cipher, group, signature, and the names in the chain. args:

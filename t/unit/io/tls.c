@@ -4,6 +4,7 @@
 #include "io/tls/facts.h"
 #include "io/tls/hello.h"
 #include "io/tls/tickets.h"
+#include "io/tls/verifier.h"
 #include "t/unit/io/tls_test.h"
 
 #define MANY 300000u
@@ -913,6 +914,84 @@ TLS_TEST("/tls/the facts of a connection")
 		g_assert_cmpuint(malloc_usable_size((void *)(uintptr_t)io_sock_facts(&s)), <, 500);
 		sock_close(&s);
 		peer_free(&p);
+	}
+}
+
+/* ---- certificates of clients */
+
+static struct tls_verifier *
+verifier_new(const struct pem *authority, bool enforce)
+{
+	struct tls_verifier_settings set = { .depth = 9, .enforce = enforce, .exports = true };
+	enum tls_verifier_file of;
+	struct tls_verifier *v;
+	const char *why;
+
+	set.pem[VERIFIER_AUTHORITIES] = text_of(authority->chain);
+	v = tls_verifier_new(&set, &of, &why);
+	g_assert_nonnull(v);
+	return (v);
+}
+
+static void
+peer_shows(struct peer *p, const struct pem *pem)
+{
+	BIO *chain = BIO_new_mem_buf(pem->chain, -1), *key = BIO_new_mem_buf(pem->key, -1);
+	X509 *x = PEM_read_bio_X509(chain, NULL, NULL, NULL);
+	EVP_PKEY *k = PEM_read_bio_PrivateKey(key, NULL, NULL, NULL);
+
+	g_assert_cmpint(SSL_use_certificate(p->ssl, x), ==, 1);
+	g_assert_cmpint(SSL_use_PrivateKey(p->ssl, k), ==, 1);
+	X509_free(x);
+	EVP_PKEY_free(k);
+	BIO_free(chain);
+	BIO_free(key);
+}
+
+TLS_TEST("/tls/certificates of clients")
+{
+	struct pem known, unknown;
+	const struct {
+		const struct pem *shows;
+		bool enforce;
+		const char *verify, *cn; /* verify NULL: no handshake */
+	} cases[] = { { &known, true, "SUCCESS", "x" }, { &known, false, "SUCCESS", "x" },
+		{ NULL, false, "NONE", NULL }, { NULL, true, NULL, NULL },
+		{ &unknown, false, "FAILED:self-signed certificate", NULL },
+		{ &unknown, true, NULL, NULL } };
+	struct tls_verifier *v, *same, *other;
+	struct io_sock s;
+	struct peer p;
+	size_t i;
+	int fd;
+
+	pem_make(&known);
+	pem_make(&unknown);
+	for (i = 0; i < NELEM(cases); i++) {
+		v = verifier_new(&known, cases[i].enforce);
+		same = verifier_new(&known, cases[i].enforce);
+		other = verifier_new(&known, !cases[i].enforce);
+		unix_pair(&s, &fd, 0);
+		peer_init(&p, fd, TLS1_3_VERSION);
+		if (cases[i].shows != NULL)
+			peer_shows(&p, cases[i].shows);
+		shake_verifier = v;
+		(void)shake_hands(&s, &p);
+		shake_verifier = NULL;
+		tls_verifier_put(v); /* the connection has its own hold */
+		g_assert_cmpint(shake.res, ==, cases[i].verify != NULL ? 0 : -EPROTO);
+		if (cases[i].verify != NULL) {
+			knows(&s, "SSL_CLIENT_VERIFY", cases[i].verify);
+			knows(&s, "SSL_CLIENT_S_DN_CN", cases[i].cn);
+			knows(&s, "SSL_CLIENT_M_SERIAL", cases[i].cn != NULL ? "01" : NULL);
+			knows(&s, "SSL_CLIENT_CERT", cases[i].cn != NULL ? known.chain : NULL);
+			g_assert_true(tls_verified_by(io_sock_facts(&s), same));
+			g_assert_false(tls_verified_by(io_sock_facts(&s), other));
+		}
+		sock_close(&s);
+		peer_free(&p);
+		tls_verifier_put(same);
+		tls_verifier_put(other);
 	}
 }
 

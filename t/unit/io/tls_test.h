@@ -137,12 +137,14 @@ peer_free(struct peer *p)
 /* ---- both ends */
 
 static struct waiter shake;
+static struct tls_verifier *shake_verifier; /* NULL: clients need no certificate */
 
 static void
 shake_begin(struct io_sock *s, uint32_t deadline_ms)
 {
 	wait_init(&shake, IO_HANDSHAKE, s);
 	shake.op.handshake.with = secure;
+	shake.op.handshake.verifier = shake_verifier;
 	shake.op.deadline_ms = deadline_ms;
 	wait_submit(&shake);
 }
