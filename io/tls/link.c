@@ -5,6 +5,8 @@
  *          accepted: their memory and their windows are free again, and the file that they come
  *          from counts as begun.  The last byte is owed until the socket has taken every record, so
  *          that a reply ends when the socket has it.
+ * Records  are small at first, and after an idle second: each fits into one segment, so the client
+ *          can read the first of them before the others come.
  * Reading  one record a call is all that OpenSSL gives, so it is called until the buffer is full,
  *          or RECORDS times: a record may have one byte.
  */
@@ -16,11 +18,18 @@
 #include "io/tls/impl.h"
 #include "io/tls/verifier.h"
 
-#define RECORD  (16u << 10) /* bytes of the application, at most */
-#define BATCH   (4 * RECORD)
-#define RECORDS 64u /* read in one call */
+#define RECORD (16u << 10) /* bytes of the application, at most */
+#define BATCH  (4 * RECORD)
+/* With its head and tag it fits into a segment of IPv6 with time stamps, over PPPoE, too. */
+#define SMALL 1390u
+/* As many small ones as a new connection may send before the client answers: 10 segments.
+ * Each costs a microsecond more than its bytes. */
+#define SMALL_BYTES (10 * SMALL)
+#define IDLE_NS     NS_PER_S
+#define RECORDS     64u /* read in one call */
 /* What a record adds to its bytes is less than that. */
-#define RECORD_MORE 64u
+#define RECORD_MORE  64u
+#define RECORDS_MORE ((BATCH / RECORD + SMALL_BYTES / SMALL + 2) * RECORD_MORE)
 /* Alerts that the peer provokes and does not read. */
 #define OUT_UNASKED (16u << 10)
 /* Messages of handshakes after the first one: updates of keys, or hellos that are refused.  OpenSSL
@@ -107,22 +116,22 @@ skip(struct pieces *ps, size_t k)
 /* The bytes of the next record: where they lie, or copied together.  Small pieces would be a record
  * each. */
 static struct text
-next_record(struct pieces *ps, char buf[RECORD])
+next_record(struct pieces *ps, char buf[RECORD], size_t most)
 {
 	struct text t = TEXT_NONE;
 	size_t k;
 
-	if (ps->n > 0 && (ps->n == 1 || ps->iov->iov_len - ps->at >= RECORD)) {
+	if (ps->n > 0 && (ps->n == 1 || ps->iov->iov_len - ps->at >= most)) {
 		t = (struct text){ (const char *)ps->iov->iov_base + ps->at,
 			ps->iov->iov_len - ps->at };
-		t.n = t.n < RECORD ? t.n : RECORD;
+		t.n = t.n < most ? t.n : most;
 		skip(ps, t.n);
 		return (t);
 	}
 	t.p = buf;
-	while (ps->n > 0 && t.n < RECORD) {
+	while (ps->n > 0 && t.n < most) {
 		k = ps->iov->iov_len - ps->at;
-		k = k < RECORD - t.n ? k : RECORD - t.n;
+		k = k < most - t.n ? k : most - t.n;
 		memcpy(buf + t.n, (const char *)ps->iov->iov_base + ps->at, k);
 		t.n += k;
 		skip(ps, k);
@@ -144,23 +153,30 @@ encrypt(struct tls_link *l, struct text t)
 	return (l->err);
 }
 
+static size_t
+least(size_t a, size_t b)
+{
+	return (a < b ? a : b);
+}
+
 static int
 encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 {
+	size_t had = l->out.n, most;
 	char buf[RECORD];
-	size_t had = l->out.n;
 	struct text t;
 	int err = 0;
 
-	left = left < BATCH ? left : BATCH;
+	left = least(left, BATCH);
 	/* grown once, not record by record */
-	if (buf_extend(&l->out, left + left / RECORD * RECORD_MORE + 2 * RECORD_MORE) == NULL)
+	if (buf_extend(&l->out, left + RECORDS_MORE) == NULL)
 		return (-ENOMEM);
 	l->out.n = had;
 	while (left > 0 && err == 0) {
-		t = next_record(ps, buf);
-		t.n = t.n < left ? t.n : left;
+		most = l->small < SMALL_BYTES ? SMALL : RECORD;
+		t = next_record(ps, buf, least(most, left));
 		err = encrypt(l, t);
+		l->small += most == SMALL ? t.n : 0;
 		l->owed += t.n;
 		left -= t.n;
 	}
@@ -173,12 +189,6 @@ report(struct tls_link *l, size_t n)
 {
 	l->owed -= n;
 	return (n > 0 ? (int64_t)n : -EAGAIN);
-}
-
-static size_t
-least(size_t a, size_t b)
-{
-	return (a < b ? a : b);
 }
 
 /* What OpenSSL has written of its own, such as tickets, goes with the bytes of the application. */
@@ -273,6 +283,15 @@ no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 	return (l->err);
 }
 
+/* After an idle second the network may have to be probed again. */
+static void
+hear(const struct io *io, struct tls_link *l)
+{
+	if (io_now(io) - l->heard_ns > IDLE_NS)
+		l->small = 0;
+	l->heard_ns = io_now(io);
+}
+
 static int64_t
 link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 {
@@ -294,6 +313,8 @@ link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 	}
 	/* a record of one byte takes a microsecond, and one of 16 KiB little more than its bytes */
 	io->budget -= (int64_t)records * IO_CALLBACK;
+	if (got > 0)
+		hear(io, l);
 	if (rc != 1)
 		none = no_bytes(l, s, rc);
 	/* an alert; or tickets, which wait for the reply to a request that is there already */

@@ -1,7 +1,11 @@
 /* t/unit/io/tls_cost.c -- what TLS costs: trips to a thread, sends, bytes in memory. */
+#include "io/tls/impl.h"
 #include "t/unit/io/tls_test.h"
 
-static char got[100000];
+#define RECORD 16384u
+#define SMALL  1390u
+
+static char got[400000], bytes[300000];
 static size_t ngot;
 
 static void
@@ -294,6 +298,94 @@ TLS_TEST("/tls/an alert comes, although bytes were received with what provoked i
 	g_assert_cmpint(ERR_GET_REASON(ERR_peek_last_error()), ==,
 	    SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
 	ERR_clear_error();
+	sock_close(&s);
+	peer_free(&p);
+}
+
+/* ---- records */
+
+static struct tls_link *
+link_at(struct io_sock *s)
+{
+	return (container_of(s->transport, struct tls_link, transport));
+}
+
+/* What is in the socket of the peer, as it came. */
+static void
+take_raw(struct peer *p)
+{
+	ssize_t k;
+
+	while ((k = recv(p->fd, got + ngot, sizeof(got) - ngot, MSG_DONTWAIT)) > 0)
+		ngot += (size_t)k;
+}
+
+static void
+send_begin(struct waiter *w, struct io_sock *s, struct iovec *iov)
+{
+	wait_init(w, IO_SEND, s);
+	w->op.send.iov = iov;
+	w->op.send.n = 1;
+	wait_submit(w);
+}
+
+/* Sends n bytes, and returns how many of their records are small. */
+static unsigned
+small_records(struct io_sock *s, struct peer *p, size_t n)
+{
+	struct iovec iov = { bytes, n };
+	unsigned small = 0, others = 0;
+	struct waiter w;
+	size_t at, length;
+
+	ngot = 0;
+	for (; iov.iov_len > 0; iov = (struct iovec){ bytes, iov.iov_len - (size_t)w.res }) {
+		send_begin(&w, s, &iov);
+		while (!w.done) {
+			take_raw(p);
+			go_round();
+		}
+		g_assert_cmpint(w.res, >, 0);
+	}
+	take_raw(p);
+	for (at = 0; at < ngot; at += TLS_HEAD + length) {
+		length = (size_t)(uint8_t)got[at + 3] << 8 | (uint8_t)got[at + 4];
+		g_assert_true(others == 0 || length > SMALL + 17);
+		small += length == SMALL + 17;
+		others += length != SMALL + 17;
+	}
+	g_assert_cmpuint(others, <=, n / RECORD + 3);
+	return (small);
+}
+
+static void
+hear_request(struct io_sock *s, struct peer *p)
+{
+	struct waiter w;
+
+	g_assert_cmpint(SSL_write(p->ssl, "GET", 3), ==, 3);
+	receive_begin(&w, s);
+	g_assert_cmpint(wait_for(&w), ==, 3);
+}
+
+TLS_TEST("/tls/records are small at first, and after an idle second")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	receive_begin(&w, &s);
+	go_round();
+	receive_cancel(&w);
+	take_raw(&p); /* the tickets */
+	hear_request(&s, &p);
+	g_assert_cmpuint(small_records(&s, &p, 10 * SMALL + 6 * RECORD), ==, 10);
+	hear_request(&s, &p);
+	g_assert_cmpuint(small_records(&s, &p, 6 * RECORD), ==, 0);
+	link_at(&s)->heard_ns -= NS_PER_S + NS_PER_MS;
+	hear_request(&s, &p);
+	g_assert_cmpuint(small_records(&s, &p, 6 * RECORD), ==, 10);
 	sock_close(&s);
 	peer_free(&p);
 }
