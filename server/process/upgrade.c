@@ -6,8 +6,8 @@
  *            retires <------pid-------------- says so
  *
  * The items are the listening sockets, the lifelines of applications, which so go on without a
- * restart, and the keys of session tickets.  Both processes hold them until the old one ends.  If the new server fails, nothing has
- * changed.
+ * restart, and the keys of session tickets.  Both processes hold them until the old one ends.  If
+ * the new server fails, nothing has changed.
  *
  * A retired server accepts nothing.  It carries its connections until they end, at most for
  * server.graceful-shutdown-timeout if that is set.  Idle ones get one more reply, with
