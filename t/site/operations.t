@@ -71,6 +71,8 @@ my %section = (
 	'AccelBackend5xx' => { before => \&stderr_of_app, after => \&unset_conf, print => qr{ev=app\.stderr.*disk of the application is full} },
 	'AccelQueueFull' => { before => sub { get('/gone') }, print => qr{JOBS} },
 	'AccelHelperLost' => { before => \&kill_helper, print => qr{^helper +runs\n.*^helpers_lost +1\n.*ev=helper\.lost by=signal status=9 .*ev=helper\.back}ms },
+	'AccelCertificateRefused' => { print => qr{^certificates_refused +0$}m },
+	'AccelCertificateEnds' => { print => qr{^certificates_end +never$}m },
 	'AccelLogLinesLost' => { print => qr{^Filesystem}m },
 );
 

@@ -93,6 +93,7 @@ my %well = (
 		qq(fcgi_stat_accel_device_stuck{$fcgi,device="8:1"}), qq(accel_backend_down{$server,block="0",backend="unix:/a"}),
 		qq(fcgi_stat_accel_advice{$fcgi,id="absent"}), qq(fcgi_stat_accel_advice{$fcgi,id="outside-roots"}),
 		qq(accel_device_oldest_job_seconds{$server,device="0:50"})),
+	"accel_tls_certificates_refused{$server}" => gauge(0, 0), "accel_tls_certificate_end_timestamp_seconds{$server}" => gauge(90 * 86_400, 90 * 86_400),
 	(map { $_ => gauge(100, 100) } "process_open_fds{$server}", "process_open_fds{$fcgi}"),
 	(map { $_ => gauge(1000, 1000) } "process_max_fds{$server}", "process_max_fds{$fcgi}"),
 	(map { $_ => counter(0, 0) } qq(accel_device_refused_total{$server,device="8:1",reason="full"}), qq(accel_device_refused_total{$server,device="0:50",reason="full"}),
@@ -169,6 +170,8 @@ my @case = (
 	[ 'an upgrade fails, again and again', AccelUpgradeFailed => { %of_server, severity => 'warning' }, "accel_upgrades_failed_total{$server}" => counter(0, 1) ],
 	[ 'the helper process dies, again and again', AccelHelperLost => { %of_server, severity => 'warning' }, "accel_helpers_lost_total{$server}" => counter(0, 1) ],
 	[ 'there is no helper process', AccelHelperLost => { %of_server, severity => 'warning' }, "accel_helper_up{$server}" => gauge(1, 0) ],
+	[ 'a renewed certificate cannot be used', AccelCertificateRefused => { %of_server, severity => 'warning' }, "accel_tls_certificates_refused{$server}" => gauge(0, 1) ],
+	[ 'a certificate is not renewed', AccelCertificateEnds => { %of_server, severity => 'warning' }, "accel_tls_certificate_end_timestamp_seconds{$server}" => gauge(90 * 86_400, 13 * 86_400) ],
 	[ 'the disk of a log is full', AccelLogLinesLost => { %of_server, severity => 'warning' }, "accel_log_dropped_total{$server}" => counter(0, 50) ],
 	[ 'the disk of the log of an accelerator is full', AccelLogLinesLost => { %of_fcgi, severity => 'warning' }, "fcgi_stat_accel_log_dropped_total{$fcgi}" => counter(0, 50) ],
 	# What must stay silent.
