@@ -1,7 +1,8 @@
 # TLS: clients that send anything, in any state, in any pieces, or leave at any step.  Each costs itself, and others are served.
 use v5.36;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
+use Accel::Slowfs;
 use File::Temp ();
 use Socket ();
 use Test::App;
@@ -99,6 +100,24 @@ subtest 'hellos' => sub {
 	served($srv, 'beside these');
 };
 
+# Those of real clients; one to three bytes differ, or are missing, and then the client ends.
+subtest '600 changed hellos' => sub {
+	my @real = map { slurp($_) } glob "$FindBin::Bin/../fuzz/corpus/tls_flight/*";
+	srand 26;
+	my %is;
+	for (1 .. 600) {
+		my $bytes = $real[rand @real];
+		substr $bytes, rand length $bytes, rand 2, chr rand 256 for 0 .. rand 3;
+		my $c = $srv->connect;
+		$c->send($bytes);
+		$c->finish;
+		my $got = $c->rest;
+		$is{ !$c->{eof} ? 'open' : $got =~ /^\x16/ ? 'hello' : $got =~ /^\x15/ ? 'alert' : 'nothing' }++;
+	}
+	is_deeply [sort keys %is], [qw(alert hello nothing)], 'each ends' or diag explain \%is;
+	served($srv, 'afterwards');
+};
+
 my %garbage = (
 	'an alert that is fatal'          => record(21, "\2\x28"),
 	'close_notify'                    => record(21, "\1\0"),
@@ -152,6 +171,7 @@ subtest 'anything after the handshake' => sub {
 			my $c = Test::Tls::client($srv, version => $version);
 			$c->send("GET /a HTTP/1.1\r\n");
 			$c->{conn}->push($garbage{$what});
+			$c->{conn}->finish;
 			is $c->take, '', sprintf '%x, %s: no reply', $version, $what;
 		}
 	}
@@ -246,6 +266,55 @@ subtest 'requests of all kinds' => sub {
 	my $r = $c->reply;
 	is $r->{status}, 206, 'two ranges';
 	is_deeply [map { $_->[2] } @{ Test::Http::parts($r) }], ['x' x 10, 'x' x 5], '... and their bytes';
+};
+
+subtest 'an application that hangs, and X-Sendfile' => sub {
+	my @waits = map { Test::Tls::client($srv) } 1 .. 10;
+	$_->send("POST /app/steps HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" . 'x' x 10_000) for @waits;
+	$_->send('x' x 10_000) for map { ($_) x 9 } @waits;
+	served($srv, 'beside them');
+	$_->{conn}->abort for @waits[0 .. 4];
+	$_->say_end for @waits[5 .. 9];
+	$app->note('go');
+	like $waits[$_]->take, qr/^HTTP\S+ 200 .*three/s, 'a client that said its end has its reply' for 5 .. 9;
+	my $c = Test::Tls::client($srv);
+	my $file = $srv->path('big') =~ s/([^\w])/sprintf '%%%02x', ord $1/ger;
+	for (1 .. 2) {
+		$c->send(req("/app/head?X-Sendfile: $file" =~ s/ /%20/r));
+		is length $c->reply->{body}, 3_000_000, 'a file for an application';
+	}
+};
+
+subtest 'a client that is silent after its reply' => sub {
+	my $s = server('server.max-keep-alive-idle = 1');
+	my $c = Test::Tls::client($s);
+	$c->send(req('/a'));
+	is $c->reply->{body}, 'safe', 'a reply';
+	is $c->take, '', '... and the end';
+	is Net::SSLeay::get_shutdown($c->{ssl}) & 2, 2, '... with close_notify';
+};
+
+subtest 'a disk that hangs while clients wait and leave' => sub {
+	my ($fuse, $no_fuse) = Accel::Slowfs->usable;
+	plan skip_all => $no_fuse unless $fuse;
+	my $source = Test::Util::temp_tree();
+	put("$source/$_", "file $_ " x 30_000) for 1 .. 20;
+	my $s = server();
+	mkdir $s->dir . '/disk' or die "mkdir: $!";
+	my $disk = Accel::Slowfs->start(source => "$source", at => $s->dir . '/disk', spindles => 16, lookup_ms => 1, read_ms => 1);
+	$disk->hang;
+	my @c = map { Test::Tls::client($s) } 1 .. 20;
+	$c[$_]->send(req("/disk/@{[ $_ + 1 ]}")) for 0 .. 19;
+	ok $disk->wait_hanging(1), 'they wait';
+	served($s, 'beside them');
+	$_->{conn}->abort for @c[0 .. 4];
+	shutdown $_->sock, 1 for @c[5 .. 9];
+	served($s, 'while some leave');
+	$disk->go;
+	is length +($c[$_]->reply // {})->{body} // '', length("file @{[ $_ + 1 ]} " x 30_000), "file $_" for 10 .. 19;
+	undef $_ for @c;
+	$s->stop;
+	$disk->stop;
 };
 
 # ---------------------------------------------------------------- reload, upgrade, files of certificates
