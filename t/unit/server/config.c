@@ -186,12 +186,13 @@ TEST("/config/unknown-keys-are-refused")
 TEST("/config/refused-keys")
 {
 	good(ROOT "compress.filetype = ( \"text/html\" )\n"
-		  "ssl.dh-file = \"disable\"\nserver.http-parseopts = ( )");
+		  "ssl.ech-opts = \"disable\"\nserver.http-parseopts = ( )");
 	g_assert_cmpstr(str(&warn), ==,
 	    "t.conf:2:1: compress.filetype is an old name; write deflate.mimetypes\n"
-	    "t.conf:3:1: ssl.dh-file is not built in; only \"disable\" and ( ) are accepted\n");
-	bad(ROOT "ssl.dh-file = \"/x\"", "t.conf:2:1: ",
-	    "ssl.dh-file cannot be used here. The socket would speak plain text. Remove it");
+	    "t.conf:3:1: ssl.ech-opts is not built in; only \"disable\" and ( ) are accepted\n");
+	bad(ROOT "ssl.ech-opts = \"/x\"", "t.conf:2:1: ",
+	    "ssl.ech-opts cannot be used here. Anybody between could read the names of hosts: "
+	    "OpenSSL 3 has no ECH. Remove it");
 	bad(ROOT "server.defer-accepts = 1", "t.conf:2:1: ", "unknown setting");
 }
 
