@@ -19,8 +19,9 @@
 #include "server/conn/spread.h"
 #include "wire/proxy_protocol.h"
 
-/* At most, for a handshake.  A client that is silent after its hello costs 43 kB, 30 times as much as
- * one that has not finished it, and a slow one needs three trips only.  That of H2O is 10 s, too. */
+/* At most, for a handshake.  A client that is silent after its hello costs 44 kB, 30 times as much
+ * as one that has not finished it, and a slow one needs three trips only.  That of H2O is 10 s,
+ * too. */
 #define HANDSHAKE_MS 10000u
 
 /* False: the address has server.max-connections-per-address already. */
