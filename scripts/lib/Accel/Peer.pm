@@ -20,7 +20,7 @@ package Accel::Peer;
 # `stat_threads` and `read_threads` for one of these pools; `via_stat_accel` makes accel ask a stat-accel of its own first; `file` is a
 # configuration of lighttpd to use as it is, with `env`, a hash of variables for it (PORT is added); `proxy` makes it pass requests on, see
 # Accel::Peer::Proxy; `cache` makes nginx answer from its cache, see Accel::Peer::Cache; `port`; `program`, another build of this kind; `group`, the
-# directory of a cgroup for its processes; `at_end`, code that the keeper runs when all processes have ended.
+# directory of a cgroup for its processes; `tls`, a hash with `pem` and `key`, the files of a certificate and its key (nginx, lighttpd, h2o, accel); `at_end`, code that the keeper runs when all processes have ended.
 #
 # `module_file` is nginx's module, which `module` switches on: `on`, or `accel` with a stat-accel of its own, whose CPU time counts.
 #
@@ -216,7 +216,7 @@ sub kind ($self) { return $self->{kind} }
 sub port ($self) { return $self->{port} }
 sub pid ($self) { return $self->{pid} }
 sub socket ($self) { return "$self->{dir}/socket" }
-sub url ($self) { return "http://127.0.0.1:$self->{port}" }
+sub url ($self) { return ($self->{tls} ? 'https' : 'http') . "://127.0.0.1:$self->{port}" }
 
 sub alive ($self) { return slurp("/proc/$self->{pid}/stat") =~ /.*\) [^ZX]/ ? 1 : 0 }
 

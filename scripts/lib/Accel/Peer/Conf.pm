@@ -45,7 +45,8 @@ http {
 $temp
 	$upstream
 	server {
-		listen 127.0.0.1:$s->{port} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
+		listen 127.0.0.1:$s->{port}@{[ $s->{tls} ? ' ssl' : '' ]} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
+		@{[ $s->{tls} ? "ssl_certificate $s->{tls}{pem}; ssl_certificate_key $s->{tls}{key}; ssl_protocols TLSv1.2 TLSv1.3;" : '' ]}
 		root "$s->{root}";
 		$accel
 $front
@@ -86,7 +87,8 @@ server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
 server.port = $s->{port}
 server.errorlog = "$s->{dir}/error.log"
-server.modules = ()
+server.modules = (@{[ $s->{tls} ? '"mod_openssl"' : '' ]})
+@{[ _ssl($s) ]}
 server.event-handler = "linux-sysepoll"
 server.network-backend = "@{[ $s->{backend} // 'sendfile' ]}"
 @{[ ($s->{workers} // 1) > 1 ? "server.max-worker = $s->{workers}" : '' ]}
@@ -99,6 +101,10 @@ server.max-keep-alive-idle = 3600
 mimetype.assign = ( "" => "application/octet-stream" )
 $front
 CONF
+}
+
+sub _ssl ($s) {
+	return $s->{tls} ? qq{ssl.engine = "enable"\nssl.pemfile = "$s->{tls}{pem}"\nssl.privkey = "$s->{tls}{key}"\n} : '';
 }
 
 # 400 threads: enough to wait for 400 files at the same time.
@@ -149,6 +155,7 @@ http1-request-timeout: 3600
 listen:
   host: 127.0.0.1
   port: $s->{port}
+@{[ $s->{tls} ? "  ssl:\n    certificate-file: $s->{tls}{pem}\n    key-file: $s->{tls}{key}\n    neverbleed: OFF" : '' ]}
 hosts:
   default:
     paths:
@@ -159,7 +166,7 @@ CONF
 }
 
 sub accel ($s) {
-	my $more = Accel::Peer::Proxy::lines($s);
+	my $more = Accel::Peer::Proxy::lines($s) . _ssl($s);
 	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
 	for my $pool (qw(stat read)) {
 		my $n = $s->{"${pool}_threads"} // $s->{threads};

@@ -1,0 +1,123 @@
+package Test::Bench::Tls;
+# TLS: accel-server beside nginx, lighttpd and h2o of Debian, each with one worker and the same certificate.
+#
+# `run($bench)` prints a table for each case and the aims. The client chooses cipher and group, so they are the same everywhere. A case with
+# `flood` measures hot requests by the clock on kept connections, alone and beside clients that make full handshakes only.
+use v5.36;
+use Test::Bench::Hot;
+use Test::Tls;
+use Time::HiRes qw(sleep);
+
+my @settings = map { "--tls-conf=$_" } 'MinProtocol=TLSv1.3', 'Ciphersuites=TLS_AES_128_GCM_SHA256', 'Groups=X25519';
+my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd h2o);
+my %bits = (rsa => 2048, 'rsa-4096' => 4096);
+my $settle = 0.3;
+
+# aims: "ours over the best other server's CPU time, or over nginx's, at most".
+my @cases = (
+	(map { my $key = $_; (
+		{ name => "new-$key", title => "new connections with one request of 1 kB, $key, full handshakes", path => '/1k.bin', cert => $key,
+		  load => [-c => 50, '--close'], aims => [[best => 1]] },
+		{ name => "resumed-$key", title => "... $key, resumed", path => '/1k.bin', cert => $key, load => [-c => 50, '--close', '--tls-resume'], aims => [[best => 1]] },
+	) } qw(ecdsa rsa)),
+	{ name => '1k', title => '1 kB, keep-alive, 100 connections', path => '/1k.bin', load => [-c => 100], aims => [[best => 1], [nginx => 0.8]] },
+	{ name => '1k-1000', title => '1 kB, keep-alive, 1000 connections', path => '/1k.bin', load => [-c => 1000], warm => 2, aims => [[best => 1], [nginx => 0.8]] },
+	{ name => '100k', title => '100 kB, keep-alive, 50 connections', path => '/100k.bin', load => [-c => 50], aims => [[best => 1]] },
+	{ name => '10m', title => '10 MB, keep-alive, 10 connections', path => '/10m.bin', load => [-c => 10], aims => [[best => 1]] },
+	(map { my ($bits, $from) = @$_; { name => "flood-$bits-$from", cert => $bits == 2048 ? 'rsa' : 'rsa-4096', flood => $from,
+		title => "a hot 1 kB file on 4 kept connections, 1000 req/s by the clock, beside full handshakes with RSA $bits from " . ($from eq 'one' ? 'one address' : 'many addresses') } }
+		[4096, 'one'], [4096, 'many'], [2048, 'one'], [2048, 'many']),
+);
+
+sub run ($bench) {
+	my $root = $bench->files;
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	my @wanted = $bench->wanted(@kinds);
+	my (%cert, %servers);
+	for my $case (@chosen) {
+		my $key = $case->{cert} // 'ecdsa';
+		my $cert = $cert{$key} //= Test::Tls::certificate($bench->dir, $key, rsa => $bits{$key});
+		my $servers = $servers{$key} //= [map { $bench->server({ %$_, tls => $cert }, $root) } @wanted];
+		my %runs;
+		for my $round (1 .. $bench->opt('rounds')) {
+			push @{ $runs{ $_->name } }, $case->{flood} ? flooded($bench, $_, $case) : crowd($bench, $_, $case) for @$servers;
+		}
+		my $of = $bench->result->{tls}{ $case->{name} } = { map { $_ => $bench->summary(@{ $runs{$_} }) } keys %runs };
+		($case->{flood} ? \&print_flood : \&print_case)->($bench, $case, $of, map { $_->{name} } @wanted);
+	}
+	print "\nAims\n";
+	aims($bench, $_, $bench->result->{tls}{ $_->{name} }) for @chosen;
+}
+
+# After a first connection of each client, which is not measured.
+sub crowd ($bench, $srv, $case) {
+	$bench->load(@{ $case->{load} }, @settings, -d => $case->{warm} // 0.3, $srv->url . $case->{path});
+	return $bench->measure($srv, $case->{path}, [@{ $case->{load} }, @settings]);
+}
+
+# ------------------------------------------------------------- hot requests beside a flood
+
+# Few connections: the first request of each waits for a handshake, and these are less than one of a hundred.
+sub hot ($bench, $srv, $seconds) {
+	return $bench->load_begin(-c => 4, '--rate', 1000, -d => $seconds, -t => 60, @settings, $srv->url . '/1k.bin');
+}
+
+# Clients of one address, or one client of each of many.
+sub flood ($bench, $srv, $from) {
+	my @load = (@settings, '--close', -t => 60, -d => $bench->opt('seconds') + 4 * $settle);
+	return $bench->load_begin(@load, -c => 100, $srv->url . '/1k.bin') if $from eq 'one';
+	my $n = $bench->opt('quick') ? 50 : 250;
+	return map { $bench->load_begin(@load, -c => 1, '--from', "127.0.1.$_", $srv->url . '/1k.bin') } 1 .. $n;
+}
+
+# The connections of the hot clients are made before the flood: handshakes of new clients wait for each other anywhere.
+sub flooded ($bench, $srv, $case) {
+	my $alone = $bench->load_end(hot($bench, $srv, $bench->opt('seconds')));
+	my ($cpu, $others) = ($srv->cpu, $bench->others_begin);
+	my $kept = hot($bench, $srv, $bench->opt('seconds') + 2 * $settle);
+	sleep $settle;
+	my @flood = map { $bench->load_end($_) } flood($bench, $srv, $case->{flood});
+	my $beside = $bench->load_end($kept);
+	my $shaken = 0;
+	$shaken += $_->{handshakes} / $_->{seconds} for @flood;
+	return { others => $bench->others_end($others, $srv->cpu - $cpu), rps => $beside->{requests_per_s}, shaken => $shaken,
+		errors => $beside->{errors}{all} + $alone->{errors}{all}, alone => $alone->{latency_us}{p99}, p50 => $beside->{latency_us}{p50}, p99 => $beside->{latency_us}{p99},
+		max => $beside->{latency_us}{max}, ratio => $beside->{latency_us}{p99} / ($alone->{latency_us}{p99} || 1) };
+}
+
+# ------------------------------------------------------------- tables
+
+# The other server with the least CPU time for an answer.
+sub best ($of) { return (sort { $of->{$a}{cpu} <=> $of->{$b}{cpu} } grep { $_ ne 'accel' && $of->{$_}{cpu} } sort keys %$of)[0] }
+
+sub print_case ($bench, $case, $of, @names) {
+	print "\n$case->{title}  ($case->{name})\n";
+	printf "  %-10s %9s %5s %10s %9s %8s %8s %6s %6s %7s %6s %s\n", 'server', 'req/s', '+-%', 'CPU us/rq', 'MB/s', 'p50 ms', 'p99 ms', 'busy%', 'load%', 'others%', 'errors', 'CPU, accel / it';
+	for my $name (@names) {
+		my $s = $of->{$name};
+		printf "  %-10s %9.0f %5.1f %10.2f %9.0f %8.3f %8.3f %6.0f %6.0f %7.0f %6d %s\n", $name, $s->{rps}, $s->{spread}, $s->{cpu} // 0, $s->{mb}, $s->{p50} / 1000, $s->{p99} / 1000,
+		    @$s{qw(server_busy client_busy others errors)}, $name ne 'accel' && $of->{accel} && $s->{cpu} ? sprintf('%.2fx', $of->{accel}{cpu} / $s->{cpu}) : '';
+	}
+}
+
+sub print_flood ($bench, $case, $of, @names) {
+	print "\n$case->{title}  ($case->{name})\n";
+	printf "  %-10s %12s %9s %9s %9s %8s %14s %7s %6s\n", 'server', 'alone p99 ms', 'p50 ms', 'p99 ms', 'max ms', 'p99 x', 'handshakes/s', 'others%', 'errors';
+	for my $name (@names) {
+		my $s = $of->{$name};
+		printf "  %-10s %12.3f %9.3f %9.3f %9.1f %8.2f %14.0f %7.0f %6d\n", $name, (map { $_ / 1000 } @$s{qw(alone p50 p99 max)}), @$s{qw(ratio shaken others errors)};
+	}
+}
+
+sub aims ($bench, $case, $of) {
+	my $ours = $of->{accel} or return;
+	return $bench->aim("$case->{name}: p99 beside / alone", $ours->{ratio}, '<=', 1.5, $ours) if $case->{flood};
+	for my $aim (@{ $case->{aims} }) {
+		my ($peer, $most) = @$aim;
+		$peer = best($of) // next if $peer eq 'best';
+		my $theirs = $of->{$peer};
+		$bench->aim("$case->{name}: CPU per request, accel / $peer", $ours->{cpu} / $theirs->{cpu}, '<=', $most, $ours, $theirs) if $ours->{cpu} && $theirs && $theirs->{cpu};
+	}
+}
+
+1;
