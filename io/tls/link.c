@@ -246,13 +246,17 @@ tls_link_guard(struct tls_link *l)
 	SSL_set_msg_callback_arg(l->ssl, l);
 }
 
-/* A client closes after the server, which has TIME_WAIT then.  0 or -EAGAIN. */
+static void link_say_end(struct io_sock *);
+
+/* A client closes after the server, which has TIME_WAIT then.  lighttpd closes when it has the
+ * client's word, or a second later.  0 or -EAGAIN. */
 static int64_t
 await_end(struct tls_link *l, struct io_sock *s)
 {
 	char unread[256];
 	ssize_t k = 1;
 
+	link_say_end(s);
 	while (!l->end && k > 0)
 		k = recv(s->fd, unread, sizeof(unread), MSG_DONTWAIT);
 	l->end = l->end || k == 0 || errno != EAGAIN;
