@@ -142,6 +142,7 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 {
 	struct tls_secure *s = calloc(1, sizeof(*s));
 	const char *why;
+	int of;
 
 	if (s == NULL || !tls_prepare() || (s->ctx = SSL_CTX_new(TLS_server_method())) == NULL ||
 	    !set_up(s->ctx))
@@ -154,14 +155,14 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 		tls_secure_free(&s->secure);
 		return (NULL);
 	}
-	why = tls_pem_chain(s->ctx, set->chain);
+	why = tls_pem_pairs(s->ctx, set->chain, set->key, &of);
 	if (why != NULL)
-		return (fail(s, fault, TLS_OF_CHAIN, why));
+		return (fail(s, fault, of, why));
 	why = set->ca.p != NULL ? tls_pem_ca(s->ctx, set->ca) : NULL;
 	if (why != NULL)
 		return (fail(s, fault, TLS_OF_CA, why));
-	why = tls_pem_key(s->ctx, set->key.p != NULL ? set->key : set->chain);
-	return (why != NULL ? fail(s, fault, TLS_OF_KEY, why) : &s->secure);
+	tls_pem_choose(s->ctx);
+	return (&s->secure);
 }
 
 void

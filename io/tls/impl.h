@@ -102,11 +102,12 @@ bool tls_verifier_apply(const struct tls_verifier *, SSL *);
 const char *tls_verifier_learn(const struct tls_verifier *, const SSL *, struct tls_draft *);
 const unsigned char *tls_verifier_id(const struct tls_verifier *); /* TLS_VERIFIER_ID bytes */
 
-/* pem.c: NULL, or what is wrong, a constant text.  The key comes after its certificate. */
-const char *tls_pem_chain(SSL_CTX *, struct text pem);
+/* pem.c: NULL, or what is wrong, a constant text.  of: as in struct tls_fault. */
+const char *tls_pem_pairs(SSL_CTX *, struct text chain, struct text key, int *of);
+/* The current certificate is the one that ends first. */
+void tls_pem_choose(SSL_CTX *);
 const char *tls_pem_ca(SSL_CTX *, struct text pem);
 const char *tls_pem_dh(SSL_CTX *, struct text pem);
-const char *tls_pem_key(SSL_CTX *, struct text pem);
 
 /* handshake.c: the two functions of struct io_secure */
 int tls_begin(struct io *, struct io_op *);

@@ -89,10 +89,13 @@ look_at_dates(const struct inspection *k, X509 *x)
 
 /* ---- the chain */
 
+/* A key of an unknown kind issues nothing. */
 static bool
 has_issued(X509 *of, X509 *x)
 {
-	return (X509_check_issued(of, x) == X509_V_OK && X509_verify(x, X509_get0_pubkey(of)) == 1);
+	EVP_PKEY *key = X509_get0_pubkey(of);
+
+	return (X509_check_issued(of, x) == X509_V_OK && key != NULL && X509_verify(x, key) == 1);
 }
 
 static bool
@@ -154,18 +157,27 @@ look_at_order(const struct inspection *k)
 		tell_missing(k, i);
 }
 
-static bool
+static void
 begin(struct inspection *k, const struct io_secure *secure, tls_tell_fn *tell, void *arg)
 {
 	*k = (struct inspection){ .tell = tell, .arg = arg, .ctx = tls_secure_ctx(secure) };
+}
+
+/* which: SSL_CERT_SET_FIRST or _NEXT.  A client gets one of them. */
+static bool
+next(struct inspection *k, long which)
+{
+	if (SSL_CTX_set_current_cert(k->ctx, which) != 1)
+		return (false);
 	k->leaf = SSL_CTX_get0_certificate(k->ctx);
 	(void)SSL_CTX_get0_chain_certs(k->ctx, &k->chain);
-	return (k->leaf != NULL);
+	return (true);
 }
 
 static void
 end(struct inspection *k)
 {
+	tls_pem_choose(k->ctx);
 	SSL_CTX_free(k->ctx);
 	ERR_clear_error();
 }
@@ -174,10 +186,12 @@ void
 tls_inspect(const struct io_secure *secure, int64_t now_s, tls_tell_fn *tell, void *arg)
 {
 	struct inspection k;
+	bool more;
 	int i;
 
-	if (begin(&k, secure, tell, arg)) {
-		k.now = (time_t)now_s;
+	begin(&k, secure, tell, arg);
+	k.now = (time_t)now_s;
+	for (more = next(&k, SSL_CERT_SET_FIRST); more; more = next(&k, SSL_CERT_SET_NEXT)) {
 		for (i = 0; i < count_of(&k); i++)
 			look_at_dates(&k, nth(&k, i));
 		look_at_order(&k);
@@ -236,8 +250,11 @@ tls_inspect_host(const struct io_secure *secure, struct text host, const char *s
     tls_tell_fn *tell, void *arg)
 {
 	struct inspection k;
+	bool more;
 
-	if (begin(&k, secure, tell, arg) && !is_for(k.leaf, host))
-		tell_host(&k, host, setting);
+	begin(&k, secure, tell, arg);
+	for (more = next(&k, SSL_CERT_SET_FIRST); more; more = next(&k, SSL_CERT_SET_NEXT))
+		if (!is_for(k.leaf, host))
+			tell_host(&k, host, setting);
 	end(&k);
 }

@@ -65,27 +65,155 @@ why_refused(void)
 	}
 }
 
+/* ---- certificates with their keys
+ *
+ *   RSA certificate, its chain, ECDSA certificate, its chain; and the keys of both
+ *
+ * A certificate begins a chain if its key is there and is not of the kind of an earlier one.
+ */
+#define PAIRS_MAX 4u
+
+struct pairs {
+	SSL_CTX *ctx;
+	EVP_PKEY *key[PAIRS_MAX];
+	X509 *leaf[PAIRS_MAX]; /* those of ctx */
+	unsigned nkeys, nleaves;
+};
+
+/* NULL: at least one. */
 static const char *
-chain_from(SSL_CTX *ctx, BIO *b)
+read_keys(struct pairs *p, BIO *b)
 {
-	X509 *x = next_certificate(b);
+	bool asked = false;
+	EVP_PKEY *key;
+
+	while (p->nkeys < PAIRS_MAX &&
+	       (key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked)) != NULL)
+		p->key[p->nkeys++] = key;
+	if (asked)
+		return ("the key has a passphrase, which the server cannot ask for; write it "
+			"without one: openssl pkey -in OLD -out NEW");
+	return (p->nkeys != 0 ? NULL
+			      : "no key that can be read is in the file: expected -----BEGIN "
+				"PRIVATE KEY-----");
+}
+
+static EVP_PKEY *
+key_of(const struct pairs *p, X509 *x)
+{
+	unsigned i;
+
+	for (i = 0; i < p->nkeys; i++)
+		if (X509_check_private_key(x, p->key[i]) == 1)
+			return (p->key[i]);
+	return (NULL);
+}
+
+static bool
+is_of_new_kind(const struct pairs *p, X509 *x)
+{
+	int kind = EVP_PKEY_get_base_id(X509_get0_pubkey(x));
+	unsigned i;
+
+	for (i = 0; i < p->nleaves; i++)
+		if (EVP_PKEY_get_base_id(X509_get0_pubkey(p->leaf[i])) == kind)
+			return (false);
+	return (p->nleaves < PAIRS_MAX);
+}
+
+/* Takes the certificate. */
+static bool
+add(struct pairs *p, X509 *x)
+{
 	bool ok;
 
-	if (x == NULL)
+	if (p->nleaves != 0 && (key_of(p, x) == NULL || !is_of_new_kind(p, x))) {
+		ok = SSL_CTX_add0_chain_cert(p->ctx, x) == 1;
+		if (!ok)
+			X509_free(x);
+		return (ok);
+	}
+	ok = SSL_CTX_use_certificate(p->ctx, x) == 1 &&
+	     (p->nleaves != 0 || name_sessions(p->ctx, x));
+	if (ok)
+		p->leaf[p->nleaves++] = x;
+	X509_free(x);
+	return (ok);
+}
+
+static const char *
+read_chains(struct pairs *p, BIO *b)
+{
+	X509 *x;
+
+	ERR_clear_error();
+	while ((x = next_certificate(b)) != NULL)
+		if (!add(p, x))
+			return (why_refused());
+	if (p->nleaves == 0)
 		return (is_at_end() ? no_certificate
 				    : "the certificate cannot be read; copy the file again");
-	ok = SSL_CTX_use_certificate(ctx, x) == 1 && name_sessions(ctx, x);
-	X509_free(x);
-	if (!ok)
-		return (why_refused());
-	while ((x = next_certificate(b)) != NULL)
-		if (SSL_CTX_add0_chain_cert(ctx, x) != 1) {
-			X509_free(x);
-			return (why_refused());
-		}
 	return (is_at_end() ? NULL
 			    : "a certificate after the first one cannot be read; copy the file "
 			      "again");
+}
+
+static const char *
+join(struct pairs *p)
+{
+	EVP_PKEY *key;
+	unsigned i;
+
+	for (i = 0; i < p->nleaves; i++) {
+		key = key_of(p, p->leaf[i]);
+		if (key == NULL)
+			return ("the key does not belong to the certificate in ssl.pemfile");
+		if (SSL_CTX_use_PrivateKey(p->ctx, key) != 1)
+			return (tls_reason());
+	}
+	return (NULL);
+}
+
+const char *
+tls_pem_pairs(SSL_CTX *ctx, struct text chain, struct text key, int *of)
+{
+	struct pairs p = { .ctx = ctx };
+	BIO *chains = open_text(chain), *keys = open_text(key.p != NULL ? key : chain);
+	const char *why = "not enough memory", *no_key;
+	unsigned i;
+
+	*of = TLS_OF_CHAIN;
+	if (chains != NULL && keys != NULL) {
+		no_key = read_keys(&p, keys);
+		why = read_chains(&p, chains);
+		if (why == NULL) {
+			*of = TLS_OF_KEY;
+			why = no_key != NULL ? no_key : join(&p);
+		}
+	}
+	for (i = 0; i < p.nkeys; i++)
+		EVP_PKEY_free(p.key[i]);
+	BIO_free(chains);
+	BIO_free(keys);
+	ERR_clear_error();
+	return (why);
+}
+
+void
+tls_pem_choose(SSL_CTX *ctx)
+{
+	X509 *first = NULL, *x;
+	int more;
+
+	for (more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_FIRST); more == 1;
+	     more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_NEXT)) {
+		x = SSL_CTX_get0_certificate(ctx);
+		if (first == NULL ||
+		    ASN1_TIME_compare(X509_get0_notAfter(x), X509_get0_notAfter(first)) < 0)
+			first = x;
+	}
+	if (first != NULL)
+		(void)SSL_CTX_select_current_cert(ctx, first);
 }
 
 /* ---- certificates between it and a root, from a file of authorities */
@@ -129,6 +257,18 @@ complete(SSL_CTX *ctx, STACK_OF(X509) * all)
 }
 
 static const char *
+complete_all(SSL_CTX *ctx, STACK_OF(X509) * all)
+{
+	const char *why = NULL;
+	int more;
+
+	for (more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_FIRST); more == 1 && why == NULL;
+	     more = SSL_CTX_set_current_cert(ctx, SSL_CERT_SET_NEXT))
+		why = complete(ctx, all);
+	return (why);
+}
+
+static const char *
 ca_from(SSL_CTX *ctx, BIO *b)
 {
 	STACK_OF(X509) *all = sk_X509_new_null();
@@ -143,7 +283,7 @@ ca_from(SSL_CTX *ctx, BIO *b)
 	if (all != NULL)
 		why = !is_at_end()            ? "a certificate cannot be read; copy the file again"
 		      : sk_X509_num(all) == 0 ? no_certificate
-					      : complete(ctx, all);
+					      : complete_all(ctx, all);
 	sk_X509_pop_free(all, X509_free);
 	return (why);
 }
@@ -164,28 +304,6 @@ dh_from(SSL_CTX *ctx, BIO *b)
 }
 
 static const char *
-key_from(SSL_CTX *ctx, BIO *b)
-{
-	const char *why = NULL;
-	bool asked = false;
-	EVP_PKEY *key;
-
-	key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked);
-	if (key == NULL && asked)
-		return ("the key has a passphrase, which the server cannot ask for; write it "
-			"without one: openssl pkey -in OLD -out NEW");
-	if (key == NULL)
-		return ("no key that can be read is in the file: expected -----BEGIN PRIVATE "
-			"KEY-----");
-	if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
-		why = "the key does not belong to the certificate in ssl.pemfile";
-	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
-		why = tls_reason();
-	EVP_PKEY_free(key);
-	return (why);
-}
-
-static const char *
 take(SSL_CTX *ctx, struct text pem, const char *(*from)(SSL_CTX *, BIO *))
 {
 	BIO *b = open_text(pem);
@@ -194,12 +312,6 @@ take(SSL_CTX *ctx, struct text pem, const char *(*from)(SSL_CTX *, BIO *))
 	BIO_free(b);
 	ERR_clear_error();
 	return (why);
-}
-
-const char *
-tls_pem_chain(SSL_CTX *ctx, struct text pem)
-{
-	return (take(ctx, pem, chain_from));
 }
 
 const char *
@@ -212,10 +324,4 @@ const char *
 tls_pem_dh(SSL_CTX *ctx, struct text pem)
 {
 	return (take(ctx, pem, dh_from));
-}
-
-const char *
-tls_pem_key(SSL_CTX *ctx, struct text pem)
-{
-	return (take(ctx, pem, key_from));
 }

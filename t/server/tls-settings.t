@@ -33,7 +33,8 @@ subtest 'defaults' => sub {
 	$srv->write('a', 'safe');
 	is shaken($srv, "-tls$_", '-cipher', 'ALL:@SECLEVEL=0')->{version}, undef, "TLS $_ is refused" for qw(1 1_1);
 	is shaken($srv, "-tls$_")->{version}, 'TLSv' . tr/_/./r, "TLS $_" for qw(1_2 1_3);
-	is shaken($srv, "-tls$_", '-groups', 'P-256:P-384:X25519')->{group}, 'ECDH, prime256v1', "the client chooses a group that it has: TLS $_" for qw(1_2 1_3);
+	is shaken($srv, '-tls1_2', '-groups', 'P-256:P-384:X25519')->{group}, 'X25519', 'X25519 first, whatever the order of the client: TLS 1.2';
+	is shaken($srv, '-tls1_3', '-groups', 'P-256:P-384:X25519')->{group}, 'ECDH, prime256v1', 'TLS 1.3: the group whose share the client has sent, without another round trip';
 	is shaken($srv, "-tls$_", '-groups', 'X25519:P-256')->{group}, 'X25519', "X25519, TLS $_" for qw(1_2 1_3);
 	is_deeply [grep { shaken($srv, '-tls1_2', '-cipher', "$_:\@SECLEVEL=0")->{cipher} } split /[:\s]+/, Test::Tls::run(qw(ciphers -tls1_2 -s ALL:COMPLEMENTOFALL:@SECLEVEL=0))],
 	    [qw(ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-ECDSA-AES128-GCM-SHA256)], 'ciphers of TLS 1.2: forward secrecy, authenticated';
@@ -125,6 +126,34 @@ subtest 'ssl.ca-file' => sub {
 	for ([empty => 'no certificate is in the file'], ['cut.pem' => 'a certificate cannot be read'], [none => 'No such file']) {
 		like check(ssl() . qq{ssl.ca-file = "$keys/$_->[0]"\n}), qr/^78 DIR\/x\.conf:6:15: ssl\.ca-file: "DIR\/\Q$_->[0]\E": $_->[1]/, $_->[0];
 	}
+};
+
+subtest 'RSA and ECDSA side by side' => sub {
+	my $ec = Test::Tls::issued($keys, 'ec', by => $between);
+	my $r = Test::Tls::issued($keys, 'r', by => $between, rsa => 2048);
+	my $file = sub ($name, @parts) { put("$keys/$name", join '', map { slurp($_) } @parts) };
+	my $one = $file->('one.pem', map { ($_->{key}, $_->{pem}, $between->{pem}) } $r, $ec);
+	my $two = $file->('two.pem', $ec->{pem}, $between->{pem}, $r->{pem}, $between->{pem});
+	my $two_keys = $file->('two.key', $r->{key}, $ec->{key});
+	my $bare = $file->('bare.pem', $r->{pem}, $ec->{pem});
+	for my $case (
+		[qq{ssl.pemfile = "$one"\n}, 'all in one file'],
+		[qq{ssl.pemfile = "$two"\nssl.privkey = "$two_keys"\n}, 'keys in another one'],
+		[qq{ssl.pemfile = "$bare"\nssl.privkey = "$two_keys"\nssl.ca-file = "$between->{pem}"\n}, 'chains from ssl.ca-file'],
+	) {
+		my $conf = qq{ssl.engine = "enable"\n$case->[0]};
+		is check($conf), "0 Syntax OK\n", $case->[1];
+		my $srv = start($conf);
+		for my $version (qw(1_2 1_3)) {
+			for (['RSA-PSS+SHA256', 'r'], ['ECDSA+SHA256', 'ec'], ['ECDSA+SHA256:RSA-PSS+SHA256', 'ec']) {
+				is_deeply shaken($srv, "-tls$version", '-sigalgs', $_->[0])->{chain}, [$_->[1], 'between'], "TLS $version, a client with $_->[0]";
+			}
+		}
+	}
+	is_deeply shaken(start(ssl({ pem => $two, key => $ec->{key} })))->{chain}, [qw(ec between r between)], 'a certificate whose key is missing is one of the chain';
+	like check(ssl({ pem => $two, key => $r->{key} })), qr/^78 DIR\/x\.conf:5:15: ssl\.privkey: "DIR\/r\.key": the key does not belong to/, 'the key of the first one must be there';
+	my $over = Test::Tls::issued($keys, 'over', from => time - 9 * 86400, to => time - 86400);
+	like check('ssl.engine = "enable"' . qq{\nssl.pemfile = "@{[ $file->('half.pem', map { ($_->{key}, $_->{pem}) } $rsa, $over) ]}"\n}), qr/^0 DIR.*half\.pem": the certificate of "\/CN=over" ended at [^\n]*\nSyntax OK\n\z/, 'dates of both are looked at';
 };
 
 # ---------------------------------------------------------------- sockets and hosts
