@@ -80,7 +80,7 @@ BIO *tls_bio_new(struct tls_link *); /* NULL: no memory */
  * -EAGAIN, or -errno. */
 int tls_flush(struct tls_link *, struct io_sock *, bool more);
 extern const struct io_transport_calls tls_link_calls;
-/* Both take a reference from the caller, also if there is no memory (NULL). */
+/* Both take the caller's reference, even if there is no memory (NULL). */
 struct tls_link *tls_link_new(SSL_CTX *);
 void tls_link_use(struct tls_link *, SSL_CTX *); /* another one, before the first step */
 /* The handshake has ended: messages of further ones are bounded from now on. */
