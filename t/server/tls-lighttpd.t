@@ -48,9 +48,10 @@ sub shaken ($s, @args) {
 	return join ' ', map { $_ // '-' } @$is{qw(version cipher group signature)}, "@{ $is->{chain} }";
 }
 
-# want: undef for the same, or what ours does.
+# want: undef for the same, or what ours does. Where the server chooses, AES-128 comes first here, AES-256 there, unless a list is set.
 sub same ($pair, $name, $want, @args) {
 	my ($theirs, $ours) = map { shaken($_, @args) } @$pair;
+	s/AES(_?)(?:128|256)([-_])GCM([-_])SHA\d+/AES$1$2GCM/ for grep { $name !~ /list|CipherString/ } $theirs, $ours;
 	is $ours, $want // $theirs, "$name: $theirs";
 	isnt $ours, $theirs, '... which differs' if defined $want;
 	return;
@@ -122,7 +123,7 @@ subtest 'settings of the manual' => sub {
 };
 
 subtest 'the redirect and the HSTS of doc/server.md' => sub {
-	my @lines = slurp("$FindBin::Bin/../../doc/server.md") =~ /^    (\$HTTP\["scheme"\] == .*)$/mg;
+	my @lines = slurp("$FindBin::Bin/../../doc/server.md") =~ /^    (\$HTTP\["scheme"\] == .*\})$/mg;
 	is scalar @lines, 2, 'two lines of the document';
 	my $pair = [both(join "\n", $manual =~ s/MORE//r, @lines, '')];
 	for my $case ([0, '/a.txt?q=1'], [0, '/'], [0, '/b%20c/'], [1, '/a.txt']) {
