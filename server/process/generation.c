@@ -1,6 +1,7 @@
 /* server/process/generation.c -- one configuration with its workers and pools; see process.c. */
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,18 +237,38 @@ resources_make(struct process *ps, struct generation *g)
 	return (-EINVAL);
 }
 
+/* Only sockets that the configuration names have certificates.  One that a service manager passes
+ * may get ssl.engine from a pattern: it must not speak plain text. */
+static int
+listener_secure(const struct generation *g, struct listener *l)
+{
+	char why[512];
+	struct conf c;
+
+	config_socket(g->config, l->name, &c);
+	l->secure = c.ssl_engine ? resources_secure(g->resources, &c) : NULL;
+	l->verifier = resources_verifier(g->resources, &c);
+	if (!c.ssl_engine || l->secure != NULL)
+		return (0);
+	snprintf(why, sizeof(why),
+	    "ssl.engine is enabled for \"%s\", a socket that no setting names; write its lines "
+	    "into "
+	    "a block of $SERVER[\"socket\"] == \"%s\"",
+	    l->name, l->name);
+	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));
+	return (-EINVAL);
+}
+
 /* Listening sockets stay open over reloads, their certificates do not. */
-static void
+static int
 listeners_secure(struct generation *g)
 {
-	struct conf c;
+	int err = 0;
 	size_t i;
 
-	for (i = 0; i < g->listeners.n; i++) {
-		config_socket(g->config, g->listeners.v[i].name, &c);
-		g->listeners.v[i].secure = c.ssl_engine ? resources_secure(g->resources, &c) : NULL;
-		g->listeners.v[i].verifier = resources_verifier(g->resources, &c);
-	}
+	for (i = 0; i < g->listeners.n && err == 0; i++)
+		err = listener_secure(g, &g->listeners.v[i]);
+	return (err);
 }
 
 /* Shares the pools of the newest generation if the settings are equal.  Otherwise the pools of that
@@ -318,7 +339,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	err = g->workers == NULL ? -ENOMEM : resources_make(ps, g);
 	config_forget_sources(config);
 	if (err == 0)
-		listeners_secure(g);
+		err = listeners_secure(g);
 	if (err == 0)
 		err = cgi_make(ps, config);
 	if (err == 0)

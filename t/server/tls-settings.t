@@ -178,4 +178,13 @@ subtest 'what lighttpd has, and this server has not' => sub {
 	like check(qq{ssl.ech-opts = ( "keydir" => "/x" )\n}), qr/^78 .*ssl\.ech-opts cannot be used here\. .*OpenSSL 3 has no ECH/, 'ssl.ech-opts';
 };
 
+# The service manager passes 127.0.0.1, and the configuration names 127.0.0.2 only.
+subtest 'ssl.engine by a pattern' => sub {
+	my $pattern = block('SERVER["socket"] =~ "^127.0.0.1"', ssl());
+	is shaken(start($pattern), '-tls1_3')->{version}, 'TLSv1.3', 'of a socket that has a name';
+	my $srv = Test::Server->start(conf => qq{server.bind = "127.0.0.2"\n$pattern}, unchecked => 1);
+	is $srv->wait_exit >> 8, 78, 'another one does not speak plain text';
+	like $srv->log, qr/ev=config\.unusable why="ssl\.engine is enabled for \\x22127\.0\.0\.1:\d+\\x22, a socket that no setting names; write its lines into a block/, '... and the log says why';
+};
+
 done_testing;
