@@ -368,7 +368,7 @@ subtest "a binary upgrade with $MANY clients" => sub {
 
 subtest 'a graceful stop' => sub {
 	my $s = server();
-	my $c = Test::Tls::client($s, rcvbuf => 4096);
+	my $c = Test::Tls::client($s, rcvbuf => 65_536);
 	$c->send(req('/big'));
 	like $c->take(1000), qr/^HTTP\S+ 200/, 'a reply has begun';
 	$s->signal('INT');
