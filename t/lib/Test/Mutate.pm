@@ -141,6 +141,7 @@ my %AREA = (
 	'io/loop/'                => [qw(server/files server/connections server/signals server/connections-full)],
 	'io/memory/'              => [qw(server/status server/memory)],
 	'io/start/'               => [qw(server/listening server/become server/lock-memory server/sandbox server/daemon accel/start)],
+	'io/tls/'                  => [qw(server/tls server/tls-settings server/tls-hostile server/tls-client-certificates server/renew load/tls)],
 	'proxy-core/'             => [qw(proxy/proxy proxy/chain proxy/uploads proxy/slow-clients)],
 	'server/'                 => [qw(server/files server/ranges server/conditions server/hostile-requests server/connections server/accesslog config/config config/manual server/signals)],
 	'server/config/'          => [qw(config/config config/manual server/physical config/conditions-hostile config/refused-settings config/formats server/helper)],
