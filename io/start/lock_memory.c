@@ -35,6 +35,7 @@ limit_now(void)
 
 struct pass {
 	struct lock_memory *done;
+	bool tls;  /* loops speak TLS */
 	bool code; /* the segments with code, or the others */
 };
 
@@ -53,18 +54,28 @@ lock_range(struct lock_memory *done, uintptr_t from, uintptr_t to)
 		done->err = err;
 }
 
-/* Loops do not run the code of these libraries: threads compress and hash passwords (IO_WORK).
- * They are 1.8 MB of the 8 MiB that the kernel lets any user lock. */
 static bool
-is_of_threads(const char *library)
+is_one_of(const char *library, const char *const *names, size_t n)
 {
-	static const char *const names[] = { "/libbrotli", "/libzstd.", "/libz.", "/libcrypt." };
 	size_t i;
 
-	for (i = 0; i < NELEM(names); i++)
+	for (i = 0; i < n; i++)
 		if (strstr(library, names[i]) != NULL)
 			return (true);
 	return (false);
+}
+
+/* Loops do not run the code of these libraries: threads compress and hash passwords (IO_WORK), and
+ * only TLS needs OpenSSL.  They are 1.8 and 5.4 MB of the 8 MiB that the kernel lets any user
+ * lock. */
+static bool
+is_of_others(const char *library, bool tls)
+{
+	static const char *const threads[] = { "/libbrotli", "/libzstd.", "/libz.", "/libcrypt." },
+				 *const openssl[] = { "/libssl.", "/libcrypto." };
+
+	return (is_one_of(library, threads, NELEM(threads)) ||
+		(!tls && is_one_of(library, openssl, NELEM(openssl))));
 }
 
 /* Called for the program and for each of its libraries. */
@@ -76,7 +87,7 @@ lock_object(struct dl_phdr_info *o, size_t size, void *arg)
 	size_t i;
 
 	(void)size;
-	if (is_of_threads(o->dlpi_name))
+	if (is_of_others(o->dlpi_name, p->tls))
 		return (0);
 	for (i = 0; i < o->dlpi_phnum; i++) {
 		if (o->dlpi_phdr[i].p_type != PT_LOAD ||
@@ -91,12 +102,14 @@ lock_object(struct dl_phdr_info *o, size_t size, void *arg)
 
 /* Code first: a small limit should reach the code. */
 void
-lock_memory_program(struct lock_memory *done)
+lock_memory_program(struct lock_memory *done, bool tls)
 {
+	struct pass code = { done, tls, true }, rest = { done, tls, false };
+
 	raise_limit();
 	*done = (struct lock_memory){ .limit = limit_now() };
-	(void)dl_iterate_phdr(lock_object, &(struct pass){ .done = done, .code = true });
-	(void)dl_iterate_phdr(lock_object, &(struct pass){ .done = done, .code = false });
+	(void)dl_iterate_phdr(lock_object, &code);
+	(void)dl_iterate_phdr(lock_object, &rest);
 }
 
 /* ---------------------------------------------------------------- the rest */

@@ -245,9 +245,10 @@ struct group;
 const char *process_find_user(const struct conf *, struct passwd **, struct group **);
 int process_become(const struct conf *);
 struct lock_memory;
-void process_lock_program(const struct conf *, struct lock_memory *); /* before process_become() */
-void process_lock_rest(const struct conf *, struct lock_memory *);    /* after it; logs both */
-void process_core_files(const struct conf *);                         /* after process_become() */
+void process_lock_program(const struct config *,
+    struct lock_memory *);                                         /* before process_become() */
+void process_lock_rest(const struct conf *, struct lock_memory *); /* after it; logs both */
+void process_core_files(const struct conf *);                      /* after process_become() */
 /* Call it before there are threads.  0, even if the kernel has no sandbox; -errno: logged. */
 int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */

@@ -8,12 +8,27 @@
 
 #define KIB 1024u
 
+static bool
+speaks_tls(const struct config *config)
+{
+	const char *name;
+	struct conf c;
+	size_t i;
+
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
+		config_socket(config, name, &c);
+		if (c.ssl_engine)
+			return (true);
+	}
+	return (config_global(config)->ssl_engine);
+}
+
 void
-process_lock_program(const struct conf *c, struct lock_memory *lm)
+process_lock_program(const struct config *config, struct lock_memory *lm)
 {
 	*lm = (struct lock_memory){ 0 };
-	if (strcmp(c->lock_memory, "disable") != 0)
-		lock_memory_program(lm);
+	if (strcmp(config_global(config)->lock_memory, "disable") != 0)
+		lock_memory_program(lm, speaks_tls(config));
 }
 
 static const char *

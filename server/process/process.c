@@ -291,7 +291,7 @@ confine(struct process *ps, const struct config *config)
 	const struct conf *c = config_global(config);
 	struct lock_memory lm;
 
-	process_lock_program(c, &lm);
+	process_lock_program(config, &lm);
 	if (process_become(c) != 0)
 		return (EX_NOPERM);
 	process_core_files(c);

@@ -7,6 +7,7 @@ use Test::App;
 use Test::Http qw(req);
 use Test::More;
 use Test::Server;
+use Test::Tls;
 use Test::Util qw(eventually find_program program put slurp);
 
 use constant { SIZE => 2 << 20, SMALL_KIB => 512, GROUPS => '/sys/fs/cgroup/memory' };
@@ -73,6 +74,14 @@ subtest 'the program is locked' => sub {
 		cmp_ok locked($srv), '>=', program_kib($srv), 'the kernel has them locked';
 	}
 	works_on($srv);
+};
+
+subtest 'OpenSSL belongs to the program if a socket speaks TLS' => sub {
+	plan skip_all => 'only root may lock as much as it likes' if $> != 0;
+	my $cert = Test::Tls::certificate(my $keys = Test::Util::temp_tree(), 'x');
+	my ($without, $with) = map { program_kib(server(undef, $_)) } '', qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\n};
+	cmp_ok $without, '<', 8 << 10, 'without it all fits into the limit of any user';
+	cmp_ok $with - $without, '>', 3000, '... and with it OpenSSL is there';
 };
 
 subtest 'disable' => sub {

@@ -42,7 +42,7 @@ run_all(void)
 	struct lock_memory lm;
 	void *p;
 
-	lock_memory_program(&lm);
+	lock_memory_program(&lm, true);
 	lock_memory_rest(&lm);
 	p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return (p == MAP_FAILED             ? 1
@@ -70,7 +70,7 @@ run_none(void)
 {
 	struct lock_memory lm;
 
-	lock_memory_program(&lm);
+	lock_memory_program(&lm, true);
 	return (lm.program != 0 ? 1 : lm.left == 0 ? 2 : lm.err != -EPERM ? 3 : 0);
 }
 
