@@ -172,6 +172,7 @@ static bool
 step_start(struct io *io, struct io_op *op)
 {
 	struct step_job *sj = malloc(sizeof(*sj));
+	uint64_t began = op->at.submit;
 
 	if (sj == NULL)
 		return (ended(op, -ENOMEM, NULL));
@@ -184,6 +185,7 @@ step_start(struct io *io, struct io_op *op)
 	sj->job.orphaned = step_orphaned;
 	sj->job.lane = LANE_TLS;
 	io_job_start(op, &sj->job);
+	op->at.submit = began; /* of the handshake, not of its last job */
 	return (false);
 }
 

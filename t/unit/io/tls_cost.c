@@ -107,6 +107,29 @@ TLS_TEST("/tls/a second hello is for a thread")
 	peer_free(&p);
 }
 
+/* TLS 1.2 has two jobs. */
+TLS_TEST("/tls/a handshake is timed from its beginning, not from its last job")
+{
+	struct io_sock s;
+	uint64_t began;
+	struct peer p;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_2_VERSION);
+	shake_begin(&s, 5000);
+	began = shake.op.at.submit;
+	while (!shake.done) {
+		(void)SSL_do_handshake(p.ssl);
+		go_round();
+	}
+	g_assert_cmpint(shake.res, ==, 0);
+	g_assert_cmpuint(jobs_of_tls(), ==, 2);
+	g_assert_cmpuint(shake.op.at.submit, ==, began);
+	sock_close(&s);
+	peer_free(&p);
+}
+
 /* A client of TLS 1.3 uses a ticket once. */
 TLS_TEST("/tls/a resumed connection has a ticket for the next one")
 {
