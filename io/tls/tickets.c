@@ -14,6 +14,7 @@
 struct keys {
 	struct tls_ticket_key key[TLS_TICKET_KEYS]; /* newest first */
 };
+_Static_assert(TLS_TICKETS_TEXT == 2 * sizeof(struct keys) + 1, "two digits for each byte");
 
 static struct {
 	pthread_mutex_t lock;
@@ -180,11 +181,13 @@ static int
 seal(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *mac)
 {
 	struct tls_ticket_key k;
-	bool ok = tls_ticket_newest(clock_mono_ns(), &k) && RAND_bytes(iv, 16) == 1;
+	bool ok;
 
+	if (!tls_ticket_newest(clock_mono_ns(), &k))
+		return (FAILED);
 	memcpy(name, k.name, sizeof(k.name));
-	ok = ok && EVP_EncryptInit_ex(c, EVP_aes_256_cbc(), NULL, k.aes, iv) == 1 &&
-	     set_mac(mac, &k);
+	ok = RAND_bytes(iv, 16) == 1 &&
+	     EVP_EncryptInit_ex(c, EVP_aes_256_cbc(), NULL, k.aes, iv) == 1 && set_mac(mac, &k);
 	OPENSSL_cleanse(&k, sizeof(k));
 	return (ok ? KNOWN : FAILED);
 }
