@@ -144,6 +144,7 @@ struct alive {
 struct renewal {
 	struct helper_load load; /* ends when they have changed; fd -1: nobody waits */
 	char *known;             /* digest of the last record; NULL: there was none */
+	uint64_t asked_ns;       /* when it was asked last */
 	uint64_t again_ns;       /* when to ask again; 0: not */
 	unsigned failed;         /* in a row */
 };

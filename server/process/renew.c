@@ -65,12 +65,17 @@ take(struct process *ps, struct sources *sources)
 
 /* ---- asking */
 
+/* A helper that waited for a while, and then ended, has not failed: it does so once a day, and when
+ * another one takes its place. */
 static void
 failed(struct process *ps, const char *why)
 {
 	struct renewal *r = &ps->renewal;
+	uint64_t now = clock_mono_ns();
 
-	r->again_ns = clock_mono_ns() + AGAIN_MS * NS_PER_MS;
+	if (now - r->asked_ns > AGAIN_MS * NS_PER_MS)
+		r->failed = 0;
+	r->again_ns = now + AGAIN_MS * NS_PER_MS;
 	if (r->failed++ == 1) /* one may be because the helper died */
 		log_event(LOG_WARN, NULL, "certificate.unwatched", LF_STR("why", why),
 		    LF_STR("then", "a renewed certificate is used after a reload"));
@@ -80,9 +85,11 @@ static void
 ask(struct process *ps)
 {
 	struct renewal *r = &ps->renewal;
-	int err = helper_renew_start(ps->helper, r->known != NULL ? r->known : "-", &r->load);
+	int err;
 
+	r->asked_ns = clock_mono_ns();
 	r->again_ns = 0;
+	err = helper_renew_start(ps->helper, r->known != NULL ? r->known : "-", &r->load);
 	if (err != 0)
 		failed(ps, strerror(-err));
 }

@@ -5,6 +5,7 @@ use File::Temp ();
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
+use POSIX ();
 use Test::Http qw(req);
 use Test::More;
 use Test::Server;
@@ -157,6 +158,29 @@ subtest 'the helper dies, the configuration is read again, the program is replac
 	replace($dir2, made(6));
 	comes($srv, made(6), '... and sees the next one');
 	unlike $srv->log, qr/n5|certificate\.(?:refused|unwatched)/, 'files that are not named any more are nothing';
+};
+
+# Of the helper: those that wait for a change, at least this old.
+sub waiting ($srv, $seconds) {
+	my $helper = $srv->helper;
+	my $up = (split ' ', slurp('/proc/uptime'))[0] - $seconds;
+	return grep { -r "/proc/$_/stat" && (slurp("/proc/$_/stat") =~ /.*\) (?:\S+ ){19}(\d+)/s)[0] / POSIX::sysconf(POSIX::_SC_CLK_TCK()) < $up }
+		split ' ', slurp("/proc/$helper/task/$helper/children");
+}
+
+subtest 'the end of what waits for a change' => sub {
+	my ($srv, $dir) = start();
+	for (1, 2) {
+		my ($old, $new);
+		ok eventually(sub { ($old) = waiting($srv, 1.2) }), 'it has waited';
+		kill KILL => $old;
+		ok eventually(sub { ($new) = waiting($srv, 0); $new && $new != $old }), '... and another one does';
+	}
+	is lines($srv, 'certificate.unwatched'), 0, 'nothing is logged';
+	ok eventually(sub { kill KILL => waiting($srv, 0); lines($srv, 'certificate.unwatched') }), 'one that always ends at once is logged';
+	replace($dir, made(2));
+	comes($srv, made(2), 'then it is well again');
+	is lines($srv, 'certificate.unwatched'), 1, '... and there is one line';
 };
 
 subtest 'certificates change under load' => sub {
