@@ -1,7 +1,4 @@
-/* io/tls/context.c -- what a listening socket has: its certificate, its key, its settings.
- *
- * Here come stapled answers and the certificates of clients.
- */
+/* io/tls/context.c -- what a listening socket has: its certificate, its key, its settings. */
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>

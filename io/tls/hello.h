@@ -1,4 +1,5 @@
-/* io/tls/hello.h -- the name of the host in a client's hello (SNI).  Pure.
+/* io/tls/hello.h -- the name of the host in a client's hello (SNI), and whether it offers a
+ * session.  Pure.
  *
  *   record ... --> message: type 1, length 3
  *                           version 2, random 32, session 1+, ciphers 2+, compressions 1+

@@ -64,7 +64,7 @@ struct tls_link {
 	const char *why; /* the reason of OpenSSL */
 	uint8_t step;    /* enum tls_step */
 	uint8_t fault;   /* enum io_handshake_fault */
-	uint8_t steps;   /* that threads were asked for */
+	uint8_t steps;   /* so far, in threads and on the loop */
 	bool here;       /* the step runs on the loop */
 	bool hung;       /* the peer's end has been announced */
 	bool drained;    /* the socket had fewer bytes than were asked for */

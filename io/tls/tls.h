@@ -6,8 +6,8 @@
  *
  * Owner    the caller.  Sockets and threads that use it have references of their own, so it may be
  *          freed while connections go on.
- * Thread   tls_secure_new() at start and at reload, one at a time: a long RSA key takes
- *          milliseconds.  Afterwards every loop uses it.
+ * Thread   tls_secure_new() at start, at reload and at a renewal, one at a time: a long RSA key
+ *          takes milliseconds.  Afterwards every loop uses it.
  */
 #ifndef IO_TLS_TLS_H
 #define IO_TLS_TLS_H
@@ -42,9 +42,9 @@ struct tls_settings {
 	 * chain has the certificate alone. */
 	struct text ca;
 	struct text dh; /* PEM: parameters for ciphers with DHE; TEXT_NONE: those of OpenSSL */
-	/* Of TLS 1.2 and below; NULL: strong ones, of which the client chooses. */
+	/* Of TLS 1.2 and below, the best one first; NULL: strong ones, the cheapest first. */
 	const char *ciphers;
-	bool clients_order; /* the client chooses of ciphers, too, whatever their order */
+	bool clients_order; /* the first one of the client that is among them, not ours */
 	const char *groups; /* for the exchange of keys, the best one first; NULL: X25519 first */
 	const struct tls_command *commands; /* after the defaults */
 	size_t ncommands;

@@ -56,8 +56,9 @@ struct conn_verbs {
 	bool (*client_ended)(const struct request *);
 	/* Says whether the peer is believed about its client, and in which fields. */
 	bool (*claims)(const struct request *, const struct text **, size_t *n);
-	bool (*trusted)(const struct request *);       /* the peer is in extforward.forwarder */
-	struct text (*scheme)(const struct request *); /* "https" behind a TLS terminator */
+	bool (*trusted)(const struct request *); /* the peer is in extforward.forwarder */
+	/* "https": by TLS, to this server or to a proxy in front. */
+	struct text (*scheme)(const struct request *);
 	/* What is known of the client's TLS (io/tls/facts.h); NULL: it speaks plain text to us. */
 	const struct tls_facts *(*facts)(const struct request *);
 	/* The address at which the connection arrived; .p NULL: a unix socket. */
