@@ -862,14 +862,6 @@ TLS_TEST("/tls/a session is resumed after a reload, but not with another certifi
 	tls_secure_free(other);
 }
 
-/* ---- flights */
-
-static enum tls_flight
-first(const char *p, size_t n)
-{
-	return (tls_flight(p, n, true));
-}
-
 /* ---- what is known of a client */
 
 static void
@@ -995,6 +987,8 @@ TLS_TEST("/tls/certificates of clients")
 	}
 }
 
+/* ---- hellos and flights */
+
 TLS_TEST("/tls/a hello names its host, in any records")
 {
 	char bytes[4096], split[7 * 4096], buf[TLS_NAME_MAX + 1];
@@ -1018,6 +1012,12 @@ TLS_TEST("/tls/a hello names its host, in any records")
 	}
 	n = hello(bytes, sizeof(bytes));
 	g_assert_cmpuint(tls_hello_name(bytes, n, buf).n, ==, 0); /* it names none */
+}
+
+static enum tls_flight
+first(const char *p, size_t n)
+{
+	return (tls_flight(p, n, true));
 }
 
 TLS_TEST("/tls/a flight is whole at its last byte")
