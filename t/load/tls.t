@@ -98,7 +98,7 @@ subtest 'TIME_WAIT is on the side of the server' => sub {
 		my $wait = sub ($column) { scalar grep { $_->[$column] =~ /:0*([0-9A-F]+)\z/ && hex $1 == $port && $_->[3] eq '06' } map { [split] } split /\n/, slurp('/proc/net/tcp') };
 		my $before = $wait->(2);
 		run('-c', 4, '-n', 50, '--close', '--tls-resume', "https://127.0.0.1:$port$small");
-		is $wait->(2), $before, 'not of this one';
+		cmp_ok $wait->(2), '<=', $before, 'not of this one';        # older ones may end meanwhile
 	}
 };
 
