@@ -38,6 +38,8 @@
 #define MESSAGES 32u
 /* What OpenSSL writes of its own, and what may wait for bytes of the application. */
 #define OUT_ALONG (4u << 10)
+/* The number of an alert is a byte.  Faults of OpenSSL itself, such as no memory, are above. */
+#define ALERT_MAX 255
 
 const char *
 tls_reason(void)
@@ -62,7 +64,9 @@ tls_fault_class(void)
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_VERSION_TOO_LOW: return (SHAKE_NOTHING_COMMON);
 	}
-	return (reason > SSL_AD_REASON_OFFSET ? SHAKE_ALERT : SHAKE_OTHER);
+	if (reason > SSL_AD_REASON_OFFSET && reason <= SSL_AD_REASON_OFFSET + ALERT_MAX)
+		return (SHAKE_ALERT);
+	return (SHAKE_OTHER);
 }
 
 static struct tls_link *
