@@ -252,8 +252,7 @@ listener_secure(const struct generation *g, struct listener *l)
 		return (0);
 	snprintf(why, sizeof(why),
 	    "ssl.engine is enabled for \"%s\", a socket that no setting names; write its lines "
-	    "into "
-	    "a block of $SERVER[\"socket\"] == \"%s\"",
+	    "into a block of $SERVER[\"socket\"] == \"%s\"",
 	    l->name, l->name);
 	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));
 	return (-EINVAL);
