@@ -158,8 +158,16 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 	why = set->ca.p != NULL ? tls_pem_ca(s->ctx, set->ca) : NULL;
 	if (why != NULL)
 		return (fail(s, fault, TLS_OF_CA, why));
+	if (set->staple.p != NULL)
+		s->unstapled = tls_staple_use(s->ctx, set->staple);
 	tls_pem_choose(s->ctx);
 	return (&s->secure);
+}
+
+const char *
+tls_secure_unstapled(const struct io_secure *secure)
+{
+	return (container_of(secure, struct tls_secure, secure)->unstapled);
 }
 
 void

@@ -2,6 +2,7 @@
  *
  *   context.c    what a listening socket has: its settings
  *   pem.c        ... its certificate and key
+ *   staple.c     ... what its authority says of it
  *   renew.c      ... and the next ones
  *   inspect.c    ... what is worth a warning about it
  *   flight.c     when bytes are worth a step of the handshake
@@ -109,6 +110,11 @@ void tls_pem_choose(SSL_CTX *);
 const char *tls_pem_ca(SSL_CTX *, struct text pem);
 const char *tls_pem_dh(SSL_CTX *, struct text pem);
 
+/* staple.c: NULL, or why it is not sent, a constant text.  The current certificate changes. */
+const char *tls_staple_use(SSL_CTX *, struct text der);
+/* renew.c: since 1970; 0: it cannot be read. */
+uint64_t tls_seconds(const ASN1_TIME *);
+
 /* handshake.c: the two functions of struct io_secure */
 int tls_begin(struct io *, struct io_op *);
 bool tls_try(struct io *, struct io_op *);
@@ -116,6 +122,7 @@ bool tls_try(struct io *, struct io_op *);
 struct tls_secure {
 	struct io_secure secure;
 	SSL_CTX *ctx; /* after tls_secure_new() under the lock of renew.c */
+	const char *unstapled;
 };
 
 SSL_CTX *tls_secure_ctx(const struct io_secure *); /* with a reference for the caller */

@@ -38,14 +38,18 @@ tls_secure_renew(struct io_secure *secure, struct io_secure *from)
 	tls_secure_free(from);
 }
 
-static uint64_t
-end_of(const X509 *x)
+uint64_t
+tls_seconds(const ASN1_TIME *t)
 {
 	struct tm tm;
 
-	return (x != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) == 1 && timegm(&tm) > 0
-		    ? (uint64_t)timegm(&tm)
-		    : 0);
+	return (ASN1_TIME_to_tm(t, &tm) == 1 && timegm(&tm) > 0 ? (uint64_t)timegm(&tm) : 0);
+}
+
+static uint64_t
+end_of(const X509 *x)
+{
+	return (x != NULL ? tls_seconds(X509_get0_notAfter(x)) : 0);
 }
 
 uint64_t

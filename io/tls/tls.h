@@ -41,7 +41,8 @@ struct tls_settings {
 	/* PEM; TEXT_NONE: none.  Of these the ones between the certificate and a root are sent, if
 	 * chain has the certificate alone. */
 	struct text ca;
-	struct text dh; /* PEM: parameters for ciphers with DHE; TEXT_NONE: those of OpenSSL */
+	struct text dh;     /* PEM: parameters for ciphers with DHE; TEXT_NONE: those of OpenSSL */
+	struct text staple; /* DER: an OCSP response; TEXT_NONE: none */
 	/* Of TLS 1.2 and below, the best one first; NULL: strong ones, the cheapest first. */
 	const char *ciphers;
 	bool clients_order; /* the first one of the client that is among them, not ours */
@@ -52,6 +53,8 @@ struct tls_settings {
 
 /* Copies what it keeps.  NULL: *fault says why. */
 struct io_secure *tls_secure_new(const struct tls_settings *, struct tls_fault *);
+/* Before a renewal: why the response is not sent, a constant text; NULL: it is, or is not set. */
+const char *tls_secure_unstapled(const struct io_secure *);
 /* New connections get what `from` has, which ends; running ones keep theirs.  Any thread. */
 void tls_secure_renew(struct io_secure *, struct io_secure *from);
 /* When the first of its certificates ends, in seconds since 1970.  Any thread. */

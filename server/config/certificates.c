@@ -17,6 +17,7 @@
 struct certificate {
 	struct io_secure *secure;
 	char *used, *refused; /* digests of its files; refused NULL: they are in use */
+	char *unstapled;      /* why its OCSP response is not sent; NULL: it is, or there is none */
 	unsigned turn;        /* of the renewal that has looked at it */
 };
 
@@ -63,8 +64,8 @@ word(const char *s)
 	return (s != NULL ? s : "");
 }
 
-/* Blocks that do not set a map share its rows.  ssl.ca-file is not in the name: two blocks that
- * hold for one host may set a certificate and others that complete it. */
+/* Blocks that do not set a map share its rows.  ssl.ca-file and ssl.stapling-file are not in
+ * the name: two blocks that hold for one host may set a certificate and others that complete it. */
 static char *
 name_of(const struct conf *c)
 {
@@ -91,7 +92,7 @@ find(const struct certificates *p, const struct conf *c)
 
 /* ---- its files */
 
-enum { CHAIN, KEY, CA, DH, FILES };
+enum { CHAIN, KEY, CA, DH, STAPLE, FILES };
 
 static const struct {
 	const char *directive;
@@ -101,6 +102,7 @@ static const struct {
 	[KEY] = { "ssl.privkey", offsetof(struct conf, ssl_privkey) },
 	[CA] = { "ssl.ca-file", offsetof(struct conf, ssl_ca_file) },
 	[DH] = { "ssl.dh-file", offsetof(struct conf, ssl_dh_file) },
+	[STAPLE] = { "ssl.stapling-file", offsetof(struct conf, ssl_stapling_file) },
 };
 
 static const char *
@@ -134,13 +136,14 @@ pems_free(struct pems *p)
 		source_free(&p->v[i]);
 }
 
+/* An OCSP response may be missing: a client can do without. */
 static bool
 pems_are_there(struct loading *k, const struct pems *p)
 {
 	unsigned i;
 
 	for (i = 0; i < FILES; i++)
-		if (p->v[i].err != 0)
+		if (p->v[i].err != 0 && i != STAPLE)
 			return (refuse_value(k, files[i].directive, file_of(k->c, i),
 			    strerror(-p->v[i].err)));
 	return (true);
@@ -172,7 +175,7 @@ pem_text(const struct loading *k, const struct pems *p, unsigned nr)
 {
 	const struct source *s = &p->v[nr];
 
-	if (!is_set(file_of(k->c, nr)))
+	if (!is_set(file_of(k->c, nr)) || s->err != 0)
 		return (TEXT_NONE);
 	return ((struct text){ s->bytes.p != NULL ? s->bytes.p : "", s->bytes.n });
 }
@@ -214,6 +217,7 @@ make(struct loading *k, const struct pems *p)
 		.key = pem_text(k, p, KEY),
 		.ca = pem_text(k, p, CA),
 		.dh = pem_text(k, p, DH),
+		.staple = pem_text(k, p, STAPLE),
 		.ciphers = c->ssl_ciphers,
 		.clients_order = !c->ssl_servers_order,
 		.groups = c->ssl_curves,
@@ -233,6 +237,15 @@ make(struct loading *k, const struct pems *p)
 	return (s);
 }
 
+static void
+note_staple(struct certificate *one, const struct io_secure *s, const struct pems *p)
+{
+	int err = p->v[STAPLE].err;
+
+	g_free(one->unstapled);
+	one->unstapled = g_strdup(err != 0 ? strerror(-err) : tls_secure_unstapled(s));
+}
+
 static bool
 load(struct loading *k)
 {
@@ -246,6 +259,7 @@ load(struct loading *k)
 		one = g_new0(struct certificate, 1);
 		one->secure = s;
 		one->used = pems_digest(&p);
+		note_staple(one, s, &p);
 		g_hash_table_insert(k->p->made, name_of(k->c), one);
 	}
 	pems_free(&p);
@@ -260,17 +274,29 @@ set(char **to, char *digest)
 	*to = digest;
 }
 
+static void
+tell_staple(struct loading *k, const struct certificate *one)
+{
+	if (one->unstapled != NULL)
+		(void)refuse_value(k, "ssl.stapling-file", k->c->ssl_stapling_file, one->unstapled);
+	k->news(k->arg, k->c->ssl_pemfile, NULL, one->unstapled != NULL ? k->err : NULL);
+}
+
 /* Takes the digest. */
 static void
 renew_from(struct loading *k, struct certificate *one, const struct pems *p, char *now)
 {
 	struct io_secure *s = pems_are_there(k, p) ? make(k, p) : NULL;
 
-	if (s != NULL)
-		tls_secure_renew(one->secure, s);
 	set(&one->refused, NULL);
 	set(s != NULL ? &one->used : &one->refused, now);
-	k->news(k->arg, k->c->ssl_pemfile, s != NULL ? NULL : k->err);
+	if (s == NULL) {
+		k->news(k->arg, k->c->ssl_pemfile, k->err, NULL);
+		return;
+	}
+	note_staple(one, s, p);
+	tls_secure_renew(one->secure, s);
+	tell_staple(k, one);
 }
 
 static void
@@ -351,6 +377,7 @@ certificate_free(void *certificate)
 	tls_secure_free(one->secure);
 	g_free(one->used);
 	g_free(one->refused);
+	g_free(one->unstapled);
 	g_free(one);
 }
 
@@ -439,19 +466,38 @@ struct warning {
 };
 
 static void
-tell(void *arg, const char *what)
+tell_of(struct warning *k, const char *directive, const char *value, const char *what)
 {
-	struct warning *k = arg;
 	struct buf where;
 	char *line;
 
 	buf_init(&where, 4096);
-	config_where(k->config, k->c, "ssl.pemfile", &where);
-	line = g_strdup_printf("%.*s\"%s\": %s", (int)where.n, where.n != 0 ? where.p : "",
-	    k->c->ssl_pemfile, what);
+	config_where(k->config, k->c, directive, &where);
+	line = g_strdup_printf("%.*s\"%s\": %s", (int)where.n, where.n != 0 ? where.p : "", value,
+	    what);
 	buf_free(&where);
 	if (g_hash_table_add(k->told, line) && g_hash_table_size(k->told) <= WARNINGS_MAX)
 		buf_printf(k->out, "%s\n", line);
+}
+
+static void
+tell(void *arg, const char *what)
+{
+	struct warning *k = arg;
+
+	tell_of(k, "ssl.pemfile", k->c->ssl_pemfile, what);
+}
+
+static void
+warn_of_staple(struct warning *k)
+{
+	const struct certificate *one = find(k->p, k->c);
+	char what[256];
+
+	if (one->unstapled == NULL || !is_set(k->c->ssl_stapling_file))
+		return;
+	snprintf(what, sizeof(what), "clients do not get it: %s", one->unstapled);
+	tell_of(k, "ssl.stapling-file", k->c->ssl_stapling_file, what);
 }
 
 static bool
@@ -465,8 +511,10 @@ warn_of_block(const struct conf *c, void *arg)
 	k->c = c;
 	if (s == NULL)
 		return (true);
-	if (g_hash_table_add(k->seen, (void *)(uintptr_t)s))
+	if (g_hash_table_add(k->seen, (void *)(uintptr_t)s)) {
 		tls_inspect(s, k->now_s, tell, k);
+		warn_of_staple(k);
+	}
 	host = config_host_of(k->config, c, "ssl.pemfile", store);
 	if (host.n != 0)
 		tls_inspect_host(s, host, "$HTTP[\"host\"]", tell, k);

@@ -29,8 +29,8 @@ void certificates_fetch(const struct config *);
 void certificates_files(const struct config *, void (*fn)(const char *file, void *arg), void *arg);
 
 /* why NULL: this one is in use from now on; otherwise what is wrong with it, as of
- * certificates_new(). */
-typedef void certificates_news(void *arg, const char *file, const char *why);
+ * certificates_new().  unstapled: the same of its OCSP response. */
+typedef void certificates_news(void *arg, const char *file, const char *why, const char *unstapled);
 /* Takes what has changed from a record of all files.  What cannot be used leaves the last one in
  * use, and is said once. */
 void certificates_renew(struct certificates *, const struct config *, struct sources *,
@@ -42,7 +42,7 @@ struct certificates_state {
 };
 struct certificates_state certificates_state(const struct certificates *);
 
-/* Dates, order and names of the certificates, as resources_warn(). */
+/* Dates, order and names of the certificates, and their OCSP responses, as resources_warn(). */
 void certificates_warn(const struct certificates *, const struct config *, struct buf *out);
 void certificates_free(struct certificates *); /* NULL is allowed */
 /* Of these values; NULL: they have none. */

@@ -39,13 +39,17 @@ note(struct process *ps)
 /* ---- one record */
 
 static void
-renewed(void *arg, const char *file, const char *why)
+renewed(void *arg, const char *file, const char *why, const char *unstapled)
 {
 	struct counters_list *all = &((struct process *)arg)->counters_list;
 
 	if (why == NULL) {
 		shared_set(all->renewals, all->renewals + 1);
 		log_event(LOG_INFO, NULL, "certificate.renewed", LF_STR("file", file));
+		if (unstapled != NULL)
+			log_event(LOG_WARN, NULL, "certificate.unstapled", LF_STR("why", unstapled),
+			    LF_STR("then", "clients do not get the OCSP response"),
+			    LF_STR("do", "renew the file; it is read again when it changes"));
 		return;
 	}
 	shared_set(all->renewals_refused, all->renewals_refused + 1);

@@ -28,16 +28,15 @@ pem_text(BIO *b, char *dst)
 	BIO_free(b);
 }
 
-/* Signed by itself, for "x". */
+/* Signed by itself, for "x".  Takes the key. */
 static void
-pem_make(struct pem *pem)
+pem_make_of(struct pem *pem, EVP_PKEY *key, long serial)
 {
-	EVP_PKEY *key = EVP_EC_gen("P-256");
 	BIO *chain = BIO_new(BIO_s_mem()), *keys = BIO_new(BIO_s_mem());
 	X509 *x = X509_new();
 
 	X509_set_version(x, X509_VERSION_3);
-	ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
 	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
 	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
 	X509_set_pubkey(x, key);
@@ -51,6 +50,12 @@ pem_make(struct pem *pem)
 	pem_text(keys, pem->key);
 	X509_free(x);
 	EVP_PKEY_free(key);
+}
+
+static void
+pem_make(struct pem *pem)
+{
+	pem_make_of(pem, EVP_EC_gen("P-256"), 1);
 }
 
 static struct text
