@@ -54,6 +54,8 @@ sub ask ($srv, $cert, $path = '/a', @args) {
 
 sub counter ($srv, $cert, $name) { return (ask($srv, $cert, '/counters') =~ /^\Qserver.tls.$name\E: (\d+)$/m)[0] }
 sub lines ($srv, $what) { return scalar(() = $srv->log =~ /ev=\Q$what\E /g) }
+# The line comes after the certificate.
+sub told ($srv, $n, $what) { eventually(sub { lines($srv, 'certificate.renewed') >= $n }); return is lines($srv, 'certificate.renewed'), $n, $what }
 sub comes ($srv, $cert, $what, @args) { return ok eventually(sub { ask($srv, $cert, '/a', @args) eq 'safe' }), $what }
 
 subtest 'files replaced by rename' => sub {
@@ -63,12 +65,13 @@ subtest 'files replaced by rename' => sub {
 	replace($dir, made(2));
 	comes($srv, made(2), 'new connections get the new one');
 	is ask($srv, made(1)), '', '... and not the old one';
-	is lines($srv, 'certificate.renewed'), 1, 'a line tells it';
+	told($srv, 1, 'a line tells it');
 	like $srv->log, qr{level=info ev=certificate\.renewed file=\Q$dir\E/x\.pem$}m, '... with its file';
 	$_->send(req('/a')) for @kept;
 	is_deeply [map { ($_->reply // {})->{body} } @kept], [('safe') x 3], 'running connections go on';
 	replace($dir, made(3));
 	comes($srv, made(3), 'the next one comes, too');
+	told($srv, 2, 'so does its line');
 	is counter($srv, made(3), 'renewals'), 2, 'both are counted';
 	is counter($srv, made(3), 'certificates'), 1, 'one certificate';
 	my $ends = counter($srv, made(3), 'certificate-ends-in-s');
@@ -134,7 +137,7 @@ subtest 'a host has its own' => sub {
 	replace($dir2, made(2, 'b.example'), 'b');
 	comes($srv, made(2, 'b.example'), 'the next one of the host', @host);
 	is ask($srv, made(1)), 'safe', 'that of the socket stays';
-	is lines($srv, 'certificate.renewed'), 1, '... and is not renewed';
+	told($srv, 1, '... and is not renewed');
 };
 
 subtest 'the helper dies, the configuration is read again, the program is replaced' => sub {
