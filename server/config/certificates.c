@@ -310,7 +310,7 @@ renew(struct loading *k, struct certificate *one)
 	one->turn = k->p->turn;
 	pems_get(k, &p);
 	now = pems_digest(&p);
-	if (now != NULL && strcmp(now, one->used) == 0)
+	if (now != NULL && g_strcmp0(now, one->used) == 0)
 		set(&one->refused, NULL); /* the old files are back */
 	else if (now != NULL && g_strcmp0(now, one->refused) != 0)
 		renew_from(k, one, &p, g_strdup(now));
