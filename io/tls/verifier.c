@@ -6,11 +6,14 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include "io/tls/facts.h"
+#include "io/tls/flight.h"
 #include "io/tls/impl.h"
 #include "io/tls/subject.h"
 
-/* Bytes of the certificates of a client: some ten of RSA 4096. */
-#define CLIENT_CHAIN_MAX (32 << 10)
+/* Bytes of the certificates of a client: eight of RSA 4096.  The whole flight has to fit into what
+ * is kept for a step: after half a record the loop cannot tell where the next one begins. */
+#define CLIENT_CHAIN_MAX (16u << 10)
+_Static_assert(CLIENT_CHAIN_MAX + (2u << 10) <= TLS_FLIGHT_MAX, "and a signature, and Finished");
 
 struct tls_verifier {
 	unsigned refs; /* atomic */

@@ -987,6 +987,49 @@ TLS_TEST("/tls/certificates of clients")
 	}
 }
 
+/* The result of a handshake in which the client shows its certificate n + 1 times. */
+static int64_t
+shows_many(const struct pem *pem, unsigned n, int version)
+{
+	BIO *b = BIO_new_mem_buf(pem->chain, -1);
+	X509 *x = PEM_read_bio_X509(b, NULL, NULL, NULL);
+	struct io_sock s;
+	struct peer p;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, version);
+	peer_shows(&p, pem);
+	while (n-- > 0)
+		g_assert_cmpint(SSL_add1_chain_cert(p.ssl, x), ==, 1);
+	(void)shake_hands(&s, &p);
+	sock_close(&s);
+	peer_free(&p);
+	X509_free(x);
+	BIO_free(b);
+	return (shake.res);
+}
+
+/* A certificate has 0.3 kB.  With a step in the middle of a record, one of four of the longest
+ * waited for its deadline. */
+TLS_TEST("/tls/certificates of clients are few")
+{
+	const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+	struct pem known;
+	unsigned i;
+
+	pem_make(&known);
+	shake_verifier = verifier_new(&known, false);
+	for (i = 0; i < 40; i++) {
+		g_assert_cmpint(shows_many(&known, 80, versions[i % 2]), ==, -EPROTO);
+		g_assert_cmpstr(shake.op.handshake.why, ==, "excessive message size");
+	}
+	for (i = 0; i < 2; i++)
+		g_assert_cmpint(shows_many(&known, 45, versions[i]), ==, 0);
+	tls_verifier_put(shake_verifier);
+	shake_verifier = NULL;
+}
+
 /* ---- hellos and flights */
 
 TLS_TEST("/tls/a hello names its host, in any records")
