@@ -342,6 +342,14 @@ of_block(const struct conf *c, void *arg)
 }
 
 static bool
+has_none(struct loading *k, const struct conf *c)
+{
+	k->c = c;
+	return (
+	    refuse(k, "ssl.engine", "ssl.pemfile is not set; write the file with the certificate"));
+}
+
+static bool
 of_socket(struct loading *k, const char *socket)
 {
 	struct conf c;
@@ -349,11 +357,8 @@ of_socket(struct loading *k, const char *socket)
 	config_socket(k->config, socket, &c);
 	if (!c.ssl_engine)
 		return (true);
-	k->c = &c;
-	return (is_set(c.ssl_pemfile)
-		    ? config_each_at(k->config, socket, of_block, k)
-		    : refuse(k, "ssl.engine",
-			  "ssl.pemfile is not set; write the file with the certificate"));
+	return (is_set(c.ssl_pemfile) ? config_each_at(k->config, socket, of_block, k)
+				      : has_none(k, &c));
 }
 
 /* Of each socket, and of one that the service manager passes and no block names. */
