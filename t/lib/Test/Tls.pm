@@ -119,6 +119,7 @@ sub connect ($srv, %arg) {
 # A client whose records are in our hands; it waits where a call of Net::SSLeay does.  rcvbuf, from: as for Test::Http::Conn; version,
 # ciphers; session: of an earlier one.  undef: the handshake failed.
 sub client ($srv, %arg) {
+	local $SIG{PIPE} = 'IGNORE';
 	require Net::SSLeay;
 	state $ready = Net::SSLeay::initialize();
 	my $c = $srv->connect(map { $_ => $arg{$_} } grep { $arg{$_} } qw(rcvbuf from));
@@ -135,13 +136,15 @@ sub client ($srv, %arg) {
 	return Net::SSLeay::connect($ssl) == 1 ? $self : undef;
 }
 
+# Each call may write, an alert at least, to a server that has closed.
 package Test::Tls::Client;
 
 # One record.
-sub send ($self, $bytes) { return Net::SSLeay::write($self->{ssl}, $bytes) }
+sub send ($self, $bytes) { local $SIG{PIPE} = 'IGNORE'; return Net::SSLeay::write($self->{ssl}, $bytes) }
 
 # The next n bytes, or fewer at the end; undef: all there are.
 sub take ($self, $n = undef) {
+	local $SIG{PIPE} = 'IGNORE';
 	while (!defined $n || length $self->{in} < $n) {
 		my $more = Net::SSLeay::read($self->{ssl}, 16_384);
 		last if !length($more // '');
@@ -152,6 +155,7 @@ sub take ($self, $n = undef) {
 
 # Of a head with Content-Length; undef without a head.
 sub reply ($self) {
+	local $SIG{PIPE} = 'IGNORE';
 	1 while $self->{in} !~ /\r\n\r\n/ && length($self->{in} .= Net::SSLeay::read($self->{ssl}, 16_384) // last);
 	$self->{in} =~ s/\A(.*?\r\n\r\n)//s or return undef;
 	my $r = Test::Http::parse($1);
@@ -159,7 +163,7 @@ sub reply ($self) {
 	return $r;
 }
 
-sub say_end ($self) { return Net::SSLeay::shutdown($self->{ssl}) }       # close_notify
+sub say_end ($self) { local $SIG{PIPE} = 'IGNORE'; return Net::SSLeay::shutdown($self->{ssl}) }       # close_notify
 sub sock ($self) { return $self->{conn}->sock }
 sub session ($self) { return Net::SSLeay::get1_session($self->{ssl}) }
 sub resumed ($self) { return Net::SSLeay::session_reused($self->{ssl}) }
