@@ -24,6 +24,7 @@ use Accel::Util qw(find_program program put);
 use File::Temp ();
 use IO::Socket::INET ();
 use Scalar::Util ();
+use Test::Util qw(eventually);
 use IO::Socket::UNIX ();
 use Time::HiRes qw(sleep time);
 
@@ -186,9 +187,10 @@ sub front ($self, $kind, $text) {
 
 sub url ($self) { return $self->{url} }
 
-# One order to HAProxy's socket, as an operator gives it.
+# One order to HAProxy's socket, as an operator gives it.  It comes after the port that the start waits for.
 sub tell ($self, $order) {
-	my $sock = IO::Socket::UNIX->new(Peer => '/run/haproxy/admin.sock') or die "haproxy: $!\n";
+	my $sock;
+	eventually(sub { $sock = IO::Socket::UNIX->new(Peer => '/run/haproxy/admin.sock') }) or die "haproxy: $!\n";
 	print $sock "$order\n";
 	$sock->flush;
 	local $/;
