@@ -29,7 +29,8 @@ take(struct part *from, size_t n)
 		from->n = 0;
 		return ((struct part){ .failed = true });
 	}
-	from->p += n;
+	if (n != 0) /* p may be NULL */
+		from->p += n;
 	from->n -= n;
 	return (t);
 }
