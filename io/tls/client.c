@@ -19,12 +19,6 @@ struct tls_client {
 	SSL_SESSION *last; /* the newest one that can be resumed; NULL: none */
 };
 
-static struct tls_link *
-link_of(const struct io_op *op)
-{
-	return (container_of(op->sock->transport, struct tls_link, transport));
-}
-
 /* ---- the handshake */
 
 /* A copy, because OpenSSL uses a session of TLS 1.3 only once, and others begin while the server's
@@ -42,13 +36,8 @@ resume(SSL *ssl, const SSL_SESSION *last)
 static bool
 make(struct tls_client *c, struct tls_link *l)
 {
-	BIO *b;
-
-	l->ssl = SSL_new(c->ctx);
-	b = l->ssl != NULL ? tls_bio_new(l) : NULL;
-	if (b == NULL)
+	if (!tls_link_make(l))
 		return (false);
-	SSL_set_bio(l->ssl, b, b);
 	SSL_set_connect_state(l->ssl);
 	return ((c->host == NULL || SSL_set_tlsext_host_name(l->ssl, c->host) == 1) &&
 		(c->last == NULL || resume(l->ssl, c->last)));
@@ -98,42 +87,26 @@ step(struct tls_link *l)
 }
 
 static bool
-ended(struct io_op *op, int64_t res, const char *why)
-{
-	op->handshake.why = why;
-	op->res = res;
-	return (true);
-}
-
-static bool
-park(struct io *io, struct io_op *op, bool writes)
-{
-	op->handshake.writes = writes;
-	io->calls->park(io, op);
-	return (false);
-}
-
-static bool
 failed(struct io_op *op)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 
 	if (l->err != 0)
-		return (ended(op, l->err, NULL));
-	return (l->end ? ended(op, -ECONNRESET, NULL) : ended(op, -EPROTO, l->why));
+		return (tls_ended(op, l->err, NULL));
+	return (l->end ? tls_ended(op, -ECONNRESET, NULL) : tls_ended(op, -EPROTO, l->why));
 }
 
 /* All that was received has been read. */
 static bool
 is_up(struct io_op *op)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 
 	if (SSL_has_pending(l->ssl) == 1)
 		op->sock->hints |= SOCK_READABLE;
 	op->handshake.version = (uint16_t)SSL_version(l->ssl);
 	op->handshake.resumed = SSL_session_reused(l->ssl) == 1;
-	return (ended(op, 0, NULL));
+	return (tls_ended(op, 0, NULL));
 }
 
 static int
@@ -152,7 +125,7 @@ step_and_flush(struct tls_link *l, struct io_sock *s)
 static bool
 client_try(struct io *io, struct io_op *op)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 	int err = tls_flush(l, op->sock, false);
 
 	if (err == 0)
@@ -160,10 +133,10 @@ client_try(struct io *io, struct io_op *op)
 	if (l->step == TLS_FAILED)
 		return (failed(op));
 	if (err != 0 && err != -EAGAIN)
-		return (ended(op, err, NULL));
+		return (tls_ended(op, err, NULL));
 	if (err == 0 && l->step == TLS_UP)
 		return (is_up(op));
-	return (park(io, op, err != 0));
+	return (tls_park(io, op, err != 0));
 }
 
 /* ---- settings */

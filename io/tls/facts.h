@@ -29,7 +29,7 @@ struct tls_fact {
 struct tls_facts {
 	size_t n;
 	size_t told; /* the first ones: those for applications */
-	size_t own;  /* ... without those of the client's certificate */
+	size_t own;  /* ... as if the client had no certificate */
 	/* Id of the verifier, which is the transport's; NULL: nobody verified the client. */
 	const unsigned char *verifier;
 	struct tls_fact v[];

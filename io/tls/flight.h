@@ -14,7 +14,7 @@
 
 /* Longer hellos are refused.  Those of browsers have up to 2 KB. */
 #define TLS_HELLO_MAX (16u << 10)
-#define TLS_HEAD      5u                  /* bytes before those of a record */
+#define TLS_HEAD      5u                  /* bytes of the head of a record */
 #define TLS_RECORD    ((16u << 10) + 256) /* most bytes of a record */
 /* Bytes of a client that are kept until the next step. */
 #define TLS_FLIGHT_MAX (20u << 10)

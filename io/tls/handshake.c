@@ -30,25 +30,11 @@ struct step_job {
 	struct tls_link *link;
 };
 
-static struct tls_link *
-link_of(const struct io_op *op)
-{
-	return (container_of(op->sock->transport, struct tls_link, transport));
-}
-
-static bool
-ended(struct io_op *op, int64_t res, const char *why)
-{
-	op->handshake.why = why;
-	op->res = res;
-	return (true);
-}
-
 static bool
 refused(struct io_op *op, uint8_t fault, const char *why)
 {
 	op->handshake.fault = fault;
-	return (ended(op, -EPROTO, why));
+	return (tls_ended(op, -EPROTO, why));
 }
 
 /* ---- a step: in a thread, or on the loop */
@@ -67,13 +53,8 @@ static const char no_memory[] = "not enough memory";
 static bool
 make(struct tls_link *l)
 {
-	BIO *b;
-
-	l->ssl = SSL_new(l->ctx);
-	b = l->ssl != NULL ? tls_bio_new(l) : NULL;
-	if (b == NULL)
+	if (!tls_link_make(l))
 		return (false);
-	SSL_set_bio(l->ssl, b, b);
 	SSL_set_accept_state(l->ssl);
 	SSL_set_cert_cb(l->ssl, on_certificate, l);
 	return (l->verifier == NULL || tls_verifier_apply(l->verifier, l->ssl));
@@ -148,7 +129,7 @@ step_finish(struct io_job *j)
 	if (op == NULL) {
 		tls_link_free(l);
 	} else if (j->res < 0) {
-		(void)ended(op, j->res, "too many handshakes wait for a thread");
+		(void)tls_ended(op, j->res, "too many handshakes wait for a thread");
 		io_complete(op, j->res);
 	} else
 		io_ready(op->io, op, OP_TRY);
@@ -175,9 +156,9 @@ step_start(struct io *io, struct io_op *op)
 	uint64_t began = op->at.submit;
 
 	if (sj == NULL)
-		return (ended(op, -ENOMEM, NULL));
+		return (tls_ended(op, -ENOMEM, NULL));
 	io_job_init(&sj->job, io, op);
-	sj->link = link_of(op);
+	sj->link = tls_link_of(op->sock);
 	sj->link->steps++;
 	sj->job.run = step_run;
 	sj->job.finish = step_finish;
@@ -212,19 +193,11 @@ receive(struct tls_link *l, struct io_sock *s)
 	return (l->in.failed ? -ENOMEM : k);
 }
 
-static bool
-park(struct io *io, struct io_op *op, bool writes)
-{
-	op->handshake.writes = writes;
-	io->calls->park(io, op);
-	return (false);
-}
-
-/* The hello is there: the certificate is that of the host that it names. */
+/* The whole hello has come, so its host chooses the certificate. */
 static void
 choose(struct io_op *op)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 	const struct io_secure *with;
 	char buf[TLS_NAME_MAX + 1];
 	struct text host;
@@ -271,10 +244,10 @@ step_here(struct io *io, struct tls_link *l)
 static bool
 next_step(struct io *io, struct io_op *op, bool *stepped)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 
 	if (l->steps >= STEPS_MAX)
-		return (ended(op, -EPROTO, "the handshake has too many pieces"));
+		return (tls_ended(op, -EPROTO, "the handshake has too many pieces"));
 	if (l->step == TLS_BEGINS) {
 		choose(op);
 		l->verifier = tls_verifier_hold(op->handshake.verifier);
@@ -289,7 +262,7 @@ next_step(struct io *io, struct io_op *op, bool *stepped)
 static bool
 next_flight(struct io *io, struct io_op *op, bool *stepped)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 	int64_t k = 1;
 
 	while (k > 0) {
@@ -297,19 +270,20 @@ next_flight(struct io *io, struct io_op *op, bool *stepped)
 		case TLS_FLIGHT_READY: return (next_step(io, op, stepped));
 		case TLS_FLIGHT_HTTP: return (refused(op, SHAKE_HTTP, "plain HTTP"));
 		case TLS_FLIGHT_NOT_TLS: return (refused(op, SHAKE_NOT_TLS, "not TLS"));
-		case TLS_FLIGHT_LONG: return (ended(op, -EPROTO, "a hello of more than 16 KiB"));
+		case TLS_FLIGHT_LONG:
+			return (tls_ended(op, -EPROTO, "a hello of more than 16 KiB"));
 		case TLS_FLIGHT_MORE: break;
 		}
 		k = receive(l, op->sock);
 	}
-	return (k == -EAGAIN ? park(io, op, false) : ended(op, k, NULL));
+	return (k == -EAGAIN ? tls_park(io, op, false) : tls_ended(op, k, NULL));
 }
 
 /* Bytes that came after the handshake are in `in`, or in OpenSSL already. */
 static bool
 is_up(struct io *io, struct io_op *op)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 
 	l->fd = op->sock->fd;
 	tls_link_guard(l);
@@ -335,15 +309,15 @@ may_wait(const struct tls_link *l)
 static bool
 go_on(struct io *io, struct io_op *op, bool *stepped)
 {
-	struct tls_link *l = link_of(op);
+	struct tls_link *l = tls_link_of(op->sock);
 	int err = may_wait(l) ? 0 : tls_flush(l, op->sock, false);
 
 	if (l->step == TLS_FAILED) /* the client may have its alert */
 		return (refused(op, l->fault, l->why));
 	if (err == -EAGAIN)
-		return (park(io, op, true));
+		return (tls_park(io, op, true));
 	if (err != 0)
-		return (ended(op, err, NULL));
+		return (tls_ended(op, err, NULL));
 	if (l->step == TLS_NEEDS_KEY)
 		return (step_start(io, op));
 	return (l->step == TLS_UP ? is_up(io, op) : next_flight(io, op, stepped));

@@ -14,8 +14,8 @@
 
 #define TLS_NAME_MAX 255u
 
-/* Of a whole hello (tls_flight() says READY), in lower case, in buf.  TEXT_NONE: there is none, it
- * is not one of a host, or the hello is malformed, which OpenSSL tells the client. */
+/* The name is in buf, in lower case.  The hello has to be whole: tls_flight() says READY.
+ * TEXT_NONE: it has no name of a host, or it is malformed, which OpenSSL tells the client. */
 struct text tls_hello_name(const void *p, size_t n, char buf[TLS_NAME_MAX + 1]);
 
 /* It offers a session.  If that is taken, a secret of a quick group is all that is computed: 0.1

@@ -81,9 +81,19 @@ BIO *tls_bio_new(struct tls_link *); /* NULL: no memory */
  * -EAGAIN, or -errno. */
 int tls_flush(struct tls_link *, struct io_sock *, bool more);
 extern const struct io_transport_calls tls_link_calls;
-/* Both take the caller's reference, even if there is no memory (NULL). */
+/* Both take the caller's reference.  NULL: no memory, and the reference is gone. */
 struct tls_link *tls_link_new(SSL_CTX *);
 void tls_link_use(struct tls_link *, SSL_CTX *); /* another one, before the first step */
+/* The object of OpenSSL, which reads and writes through bio.c.  False: no memory. */
+bool tls_link_make(struct tls_link *);
+static inline struct tls_link *
+tls_link_of(const struct io_sock *s)
+{
+	return (container_of(s->transport, struct tls_link, transport));
+}
+/* What try() of a struct io_secure returns when the op has ended, or waits for its socket. */
+bool tls_ended(struct io_op *, int64_t res, const char *why);
+bool tls_park(struct io *, struct io_op *, bool writes);
 /* The handshake has ended: messages of further ones are bounded from now on. */
 void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);

@@ -69,12 +69,6 @@ tls_fault_class(void)
 	return (SHAKE_OTHER);
 }
 
-static struct tls_link *
-link_of(struct io_sock *s)
-{
-	return (container_of(s->transport, struct tls_link, transport));
-}
-
 /* ---- sending */
 
 int
@@ -205,7 +199,7 @@ goes_along(const struct tls_link *l)
 static int64_t
 link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 {
-	struct tls_link *l = link_of(s);
+	struct tls_link *l = tls_link_of(s);
 	struct pieces ps = { iov, n, 0 };
 	size_t total = 0;
 	int i, err;
@@ -303,7 +297,7 @@ hear(const struct io *io, struct tls_link *l)
 static int64_t
 link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 {
-	struct tls_link *l = link_of(s);
+	struct tls_link *l = tls_link_of(s);
 	size_t got = 0, k = 0;
 	unsigned records = 0;
 	int64_t none = 0;
@@ -334,7 +328,7 @@ link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 static bool
 link_has_bytes(const struct io_sock *s)
 {
-	const struct tls_link *l = container_of(s->transport, struct tls_link, transport);
+	const struct tls_link *l = tls_link_of(s);
 
 	return (l->in.n != l->in_at || SSL_has_pending(l->ssl) == 1);
 }
@@ -344,7 +338,7 @@ link_has_bytes(const struct io_sock *s)
 static void
 link_say_end(struct io_sock *s)
 {
-	struct tls_link *l = link_of(s);
+	struct tls_link *l = tls_link_of(s);
 
 	if (l->step != TLS_UP || l->err != 0 || (l->client && l->end) ||
 	    tls_flush(l, s, false) != 0)
@@ -361,7 +355,7 @@ link_say_end(struct io_sock *s)
 static bool
 link_may_move(const struct io_sock *s)
 {
-	const struct tls_link *l = container_of(s->transport, struct tls_link, transport);
+	const struct tls_link *l = tls_link_of(s);
 
 	return (l->step == TLS_UP && goes_along(l));
 }
@@ -369,7 +363,7 @@ link_may_move(const struct io_sock *s)
 static void
 link_moved(struct io_sock *s)
 {
-	link_of(s)->fd = s->fd;
+	tls_link_of(s)->fd = s->fd;
 }
 
 static void
@@ -410,6 +404,34 @@ tls_link_new(SSL_CTX *ctx)
 	buf_init(&l->in, 0);
 	buf_init(&l->out, 0);
 	return (l);
+}
+
+bool
+tls_link_make(struct tls_link *l)
+{
+	BIO *b;
+
+	l->ssl = SSL_new(l->ctx);
+	b = l->ssl != NULL ? tls_bio_new(l) : NULL;
+	if (b != NULL)
+		SSL_set_bio(l->ssl, b, b);
+	return (b != NULL);
+}
+
+bool
+tls_ended(struct io_op *op, int64_t res, const char *why)
+{
+	op->handshake.why = why;
+	op->res = res;
+	return (true);
+}
+
+bool
+tls_park(struct io *io, struct io_op *op, bool writes)
+{
+	op->handshake.writes = writes;
+	io->calls->park(io, op);
+	return (false);
 }
 
 void

@@ -64,7 +64,7 @@ bool sources_refused(const struct sources *);
 const char *sources_failure(const struct sources *);
 /* Writes the question that has no answer yet, in words; nothing if there is none. */
 void sources_waits_for(const struct sources *, struct buf *out);
-/* Of a whole record, in hexadecimal digits; free it with g_free(). */
+/* The digest of a whole record, in hexadecimal digits; free it with g_free(). */
 char *sources_digest(const struct sources *);
 void sources_free(struct sources *);
 

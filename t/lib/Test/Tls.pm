@@ -43,7 +43,7 @@ sub issued ($dir, $name, %arg) {
 }
 
 sub run (@args) {
-	my $said = qx{@{[ join ' ', map { "'$_'" } openssl(), @args ]} 2>&1};
+	my $said = qx{@{[ join ' ', map { "'" . s/'/'\\''/gr . "'" } openssl(), @args ]} 2>&1};
 	die "openssl @args: $said" if $?;
 	return $said;
 }
@@ -53,8 +53,8 @@ sub authority ($dir, $name) { return certificate($dir, $name, host => $name) }
 
 sub signed ($dir, $name, $by, %arg) {
 	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
-	my $ext = Test::Util::put("$dir/$name.ext", $arg{authority} ? "basicConstraints = critical, CA:TRUE\n" : "basicConstraints = CA:FALSE\n");
-	_run(qw(req -new -utf8 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj), $arg{subject}, '-keyout', $is{key}, '-out', "$dir/$name.csr");
+	my $ext = put("$dir/$name.ext", $arg{authority} ? "basicConstraints = critical, CA:TRUE\n" : "basicConstraints = CA:FALSE\n");
+	run(qw(req -new -utf8 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj), $arg{subject}, '-keyout', $is{key}, '-out', "$dir/$name.csr");
 	my @when = $arg{when} ? (qw(-startdate), $arg{when}[0], '-enddate', $arg{when}[1]) : qw(-days 2);
 	_ca($dir, $by, '-extfile', $ext, qw(-policy any -notext -batch -preserveDN -in), "$dir/$name.csr", '-out', $is{pem}, @when);
 	return \%is;
@@ -70,17 +70,11 @@ sub revoke ($dir, $by, $list, @certs) {
 sub _ca ($dir, $by, @args) {
 	my $base = $by->{pem} =~ s/\.pem\z//r;
 	if (!-e "$base.db") {
-		Test::Util::put("$base.db", '');
-		Test::Util::put("$base.serial", "4D\n");
-		Test::Util::put("$base.cnf", "[ca]\ndefault_ca = it\n[it]\ndatabase = $base.db\nserial = $base.serial\nnew_certs_dir = $dir\ndefault_md = sha256\nunique_subject = no\n[any]\n");
+		put("$base.db", '');
+		put("$base.serial", "4D\n");
+		put("$base.cnf", "[ca]\ndefault_ca = it\n[it]\ndatabase = $base.db\nserial = $base.serial\nnew_certs_dir = $dir\ndefault_md = sha256\nunique_subject = no\n[any]\n");
 	}
-	_run('ca', '-config', "$base.cnf", '-cert', $by->{pem}, '-keyfile', $by->{key}, @args);
-	return;
-}
-
-sub _run (@cmd) {
-	my $said = qx{@{[ join ' ', map { "'" . s/'/'\\''/gr . "'" } openssl(), @cmd ]} 2>&1};
-	die "openssl @cmd: $said" if $?;
+	run('ca', '-config', "$base.cnf", '-cert', $by->{pem}, '-keyfile', $by->{key}, @args);
 	return;
 }
 
@@ -153,7 +147,7 @@ sub take ($self, $n = undef) {
 	return substr $self->{in}, 0, $n // length $self->{in}, '';
 }
 
-# Of a head with Content-Length; undef without a head.
+# A reply whose head has Content-Length. Without a head it is undef.
 sub reply ($self) {
 	local $SIG{PIPE} = 'IGNORE';
 	1 while $self->{in} !~ /\r\n\r\n/ && length($self->{in} .= Net::SSLeay::read($self->{ssl}, 16_384) // last);
