@@ -42,7 +42,8 @@ sub ask ($srv, $host, %arg) {
 	my $reply = $c->reply // return {};
 	$c->closed;
 	return { status => $reply->{status} } if $reply->{status} != 200;
-	return { map { /^(\w+)=(.*)/s ? ($1, $2) : () } split /\n(?=\w+=)/, $reply->{body} =~ s/\n\z//r };
+	# The last line of a certificate may look like a variable: "GNUJPkFoA==".
+	return { $reply->{body} =~ /^(\w+)=(-----BEGIN .*?^-----END [^\n]*|[^\n]*)/msg };
 }
 
 my $srv = start(host('open') =~ s/activate = "enable"/activate = "disable"/r . host('soft', enforce => '"disable"', username => '"SSL_CLIENT_S_DN_emailAddress"') . host('hard', exportcert => '"enable"', username => '"SSL_CLIENT_S_DN"')
