@@ -22,6 +22,10 @@
 /* Threads that keep hot files hot: one per device, for this many devices at a time. */
 #define KEEPERS 8u
 #define WORKERS 16u /* threads that compute, at most */
+/* Results of short jobs go back together while more jobs wait: a loop that is woken for each one
+ * takes the core from the thread each time. */
+#define HELD_MAX 8u
+#define HELD_NS  (2 * NS_PER_MS)
 
 /* ---------------------------------------------------------------- a thread */
 
@@ -98,13 +102,60 @@ io_job_put(struct io_job *j)
 		free(j);
 }
 
+struct held_jobs {
+	struct io_job *job[HELD_MAX];
+	unsigned n;
+	uint64_t since; /* the end of the first one */
+};
+
+/* Without the lock.  The loops are woken when they have all of them. */
+static void
+held_put(struct held_jobs *h)
+{
+	struct io_port *port[HELD_MAX];
+	bool rings[HELD_MAX];
+	unsigned i, n = h->n;
+
+	for (i = 0; i < n; i++) {
+		port[i] = h->job[i]->port;
+		rings[i] = io_port_give(port[i], h->job[i]);
+	}
+	for (i = 0; i < n; i++)
+		io_port_tell(port[i], rings[i]);
+	h->n = 0;
+}
+
+/* With the lock.  True: *j goes back later, after the next job. */
+static bool
+holds(const struct pool_lane *ln, const struct io_job *j, struct held_jobs *h)
+{
+	if (!ln->holds || j->end - j->start > HELD_NS)
+		return (false);
+	if (h->n == 0)
+		h->since = j->end;
+	return (h->n + 1 < HELD_MAX && j->end - h->since < HELD_NS && queue_ready(&ln->queue));
+}
+
+/* Without the lock. */
+static void
+job_ran(struct held_jobs *h, struct io_job *j, bool later)
+{
+	if (j->finish == NULL) {
+		free(j);
+		return;
+	}
+	h->job[h->n++] = j;
+	if (!later)
+		held_put(h);
+}
+
 /* Call it with the lock, which is released meanwhile. */
 static void
-job_run(struct pool_lane *ln, struct io_job *j)
+job_run(struct pool_lane *ln, struct io_job *j, struct held_jobs *held)
 {
 	struct io_pools *ps = ln->pools;
 	struct io_job *displaced = NULL;
-	bool moves;
+	bool moves, later;
 	long slept;
 
 	ln->jobs++;
@@ -118,9 +169,10 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	moves = job_moves(ln, j, &displaced);
 	if (moves && displaced == NULL)
 		return;
+	later = !moves && holds(ln, j, held);
 	pthread_mutex_unlock(&ps->lock);
 	if (!moves)
-		io_job_put(j);
+		job_ran(held, j, later);
 	if (displaced != NULL)
 		io_job_put(displaced);
 	pthread_mutex_lock(&ps->lock);
@@ -149,6 +201,7 @@ pool_thread(void *arg)
 {
 	struct thread_arg a = *(struct thread_arg *)arg;
 	struct io_pools *ps = a.lane->pools;
+	struct held_jobs held = { .n = 0 };
 	struct io_job *j;
 	char name[16];
 	bool last;
@@ -160,7 +213,13 @@ pool_thread(void *arg)
 	while (!ps->stop) {
 		j = queue_take(&a.lane->queue);
 		if (j != NULL) {
-			job_run(a.lane, j);
+			job_run(a.lane, j, &held);
+			continue;
+		}
+		if (held.n != 0) { /* another thread has taken the job that was waiting */
+			pthread_mutex_unlock(&ps->lock);
+			held_put(&held);
+			pthread_mutex_lock(&ps->lock);
 			continue;
 		}
 		if (ps->shrinks && a.lane->threads > 1) {
@@ -169,6 +228,9 @@ pool_thread(void *arg)
 		}
 		lane_wait(a.lane);
 	}
+	pthread_mutex_unlock(&ps->lock);
+	held_put(&held);
+	pthread_mutex_lock(&ps->lock);
 	if (--ps->alive == 0)
 		pthread_cond_signal(&ps->gone);
 	last = ps->alive == 0 && ps->left_behind;
@@ -218,6 +280,7 @@ static const struct {
 	bool reads; /* its threads read */
 	bool keeps; /* keeps hot files hot: one thread per device */
 	bool works; /* computes: threads are started when there are jobs, for half of the cores */
+	bool holds; /* its jobs are short and many: see HELD_MAX */
 } lanes[LANES] = {
 	[LANE_STAT] = { "stat" },
 	[LANE_URGENT] = { "recheck", .keeps = true },
@@ -226,7 +289,7 @@ static const struct {
 	[LANE_WORK] = { "work", .works = true },
 	/* Kept apart from "work": a flood of handshakes must not delay a password, nor the
 	 * compression of a long file a handshake. */
-	[LANE_TLS] = { "tls", .works = true },
+	[LANE_TLS] = { "tls", .works = true, .holds = true },
 };
 
 /* threads 0: jobs are done where they are pushed. */
@@ -246,6 +309,7 @@ lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io
 		queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
 	ln->pools = ps;
 	ln->name = lanes[nr].name;
+	ln->holds = lanes[nr].holds;
 	sem_init(&ln->more, 0, 0);
 	queue_init(&ln->queue, each, total, conf->max_queue, conf->stuck_ms);
 	ln->queue.lock = &ps->lock;

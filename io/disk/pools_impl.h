@@ -19,6 +19,7 @@ struct pool_lane {
 	sem_t more;
 	struct io_queue queue;
 	unsigned idle, threads;
+	bool holds; /* results of short jobs go back together */
 	uint64_t jobs;
 };
 

@@ -100,8 +100,8 @@ io_port_unref(struct io_port *p)
 	free(p);
 }
 
-void
-io_port_put(struct io_port *p, struct io_job *j)
+bool
+io_port_give(struct io_port *p, struct io_job *j)
 {
 	bool rings = false;
 
@@ -113,9 +113,21 @@ io_port_put(struct io_port *p, struct io_job *j)
 		rings = port_wakes(p);
 	}
 	pthread_mutex_unlock(&p->lock);
+	return (rings);
+}
+
+void
+io_port_tell(struct io_port *p, bool rings)
+{
 	if (rings)
 		io_ring(p->wakefd);
 	io_port_unref(p);
+}
+
+void
+io_port_put(struct io_port *p, struct io_job *j)
+{
+	io_port_tell(p, io_port_give(p, j));
 }
 
 void

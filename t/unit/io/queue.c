@@ -1,6 +1,8 @@
 /* t/unit/io/queue.c -- which job goes next: devices in turn, clients in turn, limits kept. */
 #include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
+#include "io/loop/epoll.h"
 #include "t/unit/io/io_test.h"
 #include "t/unit/io/queue_test.h"
 
@@ -323,6 +325,63 @@ TEST("/pools/what-is-left-behind-is-put-away")
 	p.fd = fds[0];
 	g_assert_cmpint(poll(&p, 1, 10000), ==, 1); /* hung up: the other end is closed */
 	close(fds[0]);
+}
+
+/* ---- results of short jobs go back together */
+
+static sem_t both, ran_both;
+static unsigned first_ms;
+static bool woken;
+
+/* Ends when the second job waits. */
+static void
+first_run(struct io_job *j)
+{
+	uint64_t until = clock_mono_ns() + first_ms * NS_PER_MS;
+
+	sem_wait(&both);
+	while (clock_mono_ns() < until)
+		;
+}
+
+static void
+second_run(struct io_job *j)
+{
+	struct pollfd p = { .fd = loop_of(io)->epfd, .events = POLLIN };
+
+	woken = poll(&p, 1, 0) == 1;
+	sem_post(&ran_both);
+}
+
+/* The loop is woken for the first of two jobs before the second one has run. */
+static bool
+wakes_for_each(unsigned ms)
+{
+	first_ms = ms;
+	push_counting(0, first_run, LANE_TLS);
+	push_counting(0, second_run, LANE_TLS);
+	sem_post(&both);
+	sem_wait(&ran_both);
+	while (counted < 2)
+		io_run(io);
+	return (woken);
+}
+
+/* One of many pairs is enough: a thread that the kernel stops has a long job. */
+LOOP_TEST("/pools/results-of-short-jobs-go-back-together", NULL, 1, 100)
+{
+	long threads = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+	int tries = 1000;
+
+	sem_init(&both, 0, 0);
+	sem_init(&ran_both, 0, 0);
+	for (threads = MIN(threads, 16); threads > 1; threads--)
+		gate_enter(LANE_TLS); /* all but one are elsewhere */
+	while (tries > 0 && wakes_for_each(0))
+		tries--;
+	g_assert_cmpint(tries, >, 0);
+	g_assert_true(wakes_for_each(5));
+	gate_leave();
 }
 
 /* No threads: the work is done here, the callback still comes later. */
