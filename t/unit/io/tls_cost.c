@@ -287,6 +287,37 @@ TLS_TEST("/tls/tickets wait for the reply to a request that is there")
 	peer_free(&p);
 }
 
+static unsigned tickets;
+
+static int
+count_ticket(SSL *ssl, SSL_SESSION *session)
+{
+	tickets++;
+	return (0);
+}
+
+TLS_TEST("/tls/a new connection gets one ticket")
+{
+	struct iovec reply = { (char[]){ "HTTP" }, 4 };
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	char c[4];
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	SSL_CTX_set_session_cache_mode(p.ctx, SSL_SESS_CACHE_CLIENT);
+	SSL_CTX_sess_set_new_cb(p.ctx, count_ticket);
+	tickets = 0;
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &reply;
+	w.op.send.n = 1;
+	g_assert_cmpint(wait_op(&w), ==, 4);
+	g_assert_cmpint(SSL_read(p.ssl, c, 4), ==, 4);
+	g_assert_cmpuint(tickets, ==, 1);
+	sock_close(&s);
+	peer_free(&p);
+}
+
 TLS_TEST("/tls/tickets do not wait for a request that is still to come")
 {
 	struct io_sock s;
