@@ -191,7 +191,7 @@ $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/
 deps:
 	@scripts/install-deps
 
-# A program that bails out or hangs ends only itself (t/lib/Test/BailOne.pm, t/tools/bounded).  TEST_LIMIT: seconds; t/site/alerts.t takes 95 under ASan, and took 390 on a busy machine.
+# A program that bails out or hangs ends only itself (t/lib/Test/BailOne.pm, t/tools/bounded).  What failed comes last (t/tools/failed).  TEST_LIMIT: seconds; t/site/alerts.t takes 95 under ASan, and took 390 on a busy machine.
 export TEST_LIMIT ?= $(if $(filter release,$(VARIANT)),420,600)
 PROVE := perl -It/lib -S prove -It/lib -PTest::BailOne --exec t/tools/bounded
 
@@ -199,14 +199,16 @@ check-units: units
 	$(PROVE) -j$(TEST_JOBS) $(UNITS)
 
 # Tests drop files from memory, which a tmpfs does not do; Debian 13 has one at /tmp.
+check: export TEST_SAID := $B/said
 check: export TMPDIR := $(or $(TMPDIR),$(if $(filter tmpfs,$(shell stat -f -c %T /tmp)),/var/tmp,/tmp))
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
-	@rm -f $B/prove.state
+	@rm -rf $B/prove.state $B/said
 	@t/tools/enterable true
 	B=$B t/tools/enterable $(PROVE) --timer --state=save --statefile=$B/prove.state -j$(TEST_JOBS) $(UNITS) $(TESTS) || { \
+		t/tools/failed $B/prove.state $B/said || exit; \
 		echo 'Failed beside others; what passes alone needs more than this machine had, or has a race:'; \
-		B=$B t/tools/enterable $(PROVE) --timer --state=failed --statefile=$B/prove.state; }
+		B=$B t/tools/enterable $(PROVE) --timer --state=failed,save --statefile=$B/prove.state || { t/tools/failed $B/prove.state $B/said >&2; exit 1; }; }
 
 check-tomcat: deps
 	@scripts/install-deps tomcat
