@@ -314,7 +314,7 @@ TLS_TEST("/tls/a client that changes its keys without end is cut")
 	give(&s, &p, bytes, 100);
 	change_keys(&p, 100, UINT_MAX);
 	wait_init(&w, IO_RECV, &s);
-	w.op.deadline_ms = 5000;
+	w.op.deadline_ms = LATE_MS;
 	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
 	g_assert_cmpint(wait_op(&w), ==, -EPROTO);
 	sock_close(&s);
@@ -353,7 +353,7 @@ TLS_TEST("/tls/a client that leaves at any byte of its hello costs nothing")
 	for (i = 0; i < n; i++) {
 		unix_pair(&s, &fd, 0);
 		g_assert_cmpint(write(fd, bytes, i), ==, (ssize_t)i);
-		shake_begin(&s, 5000);
+		shake_begin(&s, LATE_MS);
 		go_round();
 		close(fd);
 		g_assert_cmpint(wait_for(&shake), ==, -ECONNRESET);
@@ -398,7 +398,7 @@ test_not_tls(const char *bytes, size_t n, enum io_handshake_fault fault, const c
 
 	unix_pair(&s, &fd, 0);
 	g_assert_cmpint(write(fd, bytes, n), ==, (ssize_t)n);
-	shake_begin(&s, 5000);
+	shake_begin(&s, LATE_MS);
 	g_assert_cmpint(wait_for(&shake), ==, -EPROTO);
 	g_assert_cmpstr(shake.op.handshake.why, ==, why);
 	g_assert_cmpint(shake.op.handshake.fault, ==, fault);
@@ -446,7 +446,7 @@ test_cancelled(bool waits)
 		gate_enter(LANE_TLS);
 	unix_pair(&s, &fd, 0);
 	g_assert_cmpint(write(fd, bytes, n), ==, (ssize_t)n);
-	shake_begin(&s, 5000);
+	shake_begin(&s, LATE_MS);
 	go_round();
 	op_cancel(io, &shake.op);
 	g_assert_cmpint(wait_for(&shake), ==, -ECANCELED);
@@ -539,7 +539,7 @@ TLS_TEST("/tls/a handshake byte by byte, and a request at once")
 	unix_pair(&s, &fd, 0);
 	peer_init(&p, fd, TLS1_3_VERSION);
 	SSL_set0_wbio(p.ssl, out);
-	shake_begin(&s, 5000);
+	shake_begin(&s, LATE_MS);
 	while (!shake.done) {
 		if (!up && SSL_do_handshake(p.ssl) == 1) {
 			up = true;
@@ -575,7 +575,7 @@ TLS_TEST("/tls/bytes that OpenSSL holds make the next receive ready")
 	wait_init(&w, IO_RECV, &s);
 	w.op.done = keep_done;
 	w.op.little = 1;
-	w.op.deadline_ms = 5000;
+	w.op.deadline_ms = LATE_MS;
 	ngot = 0;
 	while (ngot < 10000) {
 		g_assert_false(io_sock_alive(&s)); /* it has sent something */

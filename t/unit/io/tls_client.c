@@ -42,7 +42,7 @@ client_shakes(struct io_sock *s, struct waiter *w)
 {
 	wait_init(w, IO_HANDSHAKE, s);
 	w->op.handshake.with = ours;
-	w->op.deadline_ms = 5000;
+	w->op.deadline_ms = LATE_MS;
 	wait_submit(w);
 	return (wait_for(w));
 }
@@ -53,7 +53,7 @@ shake_both(struct io_sock *server, struct io_sock *client)
 {
 	struct waiter w;
 
-	shake_begin(server, 5000);
+	shake_begin(server, LATE_MS);
 	g_assert_cmpint(client_shakes(client, &w), ==, 0);
 	g_assert_cmpint(wait_for(&shake), ==, 0);
 	return (w.op.handshake.resumed);

@@ -76,14 +76,14 @@ connection(void)
 
 	unix_pair(&s, &fd, 0);
 	peer_init(&p, fd, TLS1_3_VERSION);
-	shake_begin(&s, 1000);
+	shake_begin(&s, LATE_MS);
 	until(&shake, &p);
 	/* the client has refused nothing */
 	g_assert_true(shake.res != -EPROTO || shake.op.handshake.fault != SHAKE_ALERT);
 	ok = shake.res == 0 && SSL_do_handshake(p.ssl) == 1;
 	if (ok && SSL_write_ex(p.ssl, bytes, sizeof(bytes), &k) == 1) {
 		wait_init(&w, IO_RECV, &s);
-		w.op.deadline_ms = 1000;
+		w.op.deadline_ms = LATE_MS;
 		wait_submit(&w);
 		until(&w, &p);
 		ok = w.res == sizeof(bytes);

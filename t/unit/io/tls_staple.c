@@ -220,10 +220,11 @@ STAPLE_TEST("/tls_staple/any byte is another one")
 
 STAPLE_TEST("/tls_staple/a response that ends while the server runs is not sent any more")
 {
-	int64_t until = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+	int64_t until = g_get_monotonic_time() + 100 * G_USEC_PER_SEC;
 	struct answer a = { V_OCSP_CERTSTATUS_GOOD, 1, -60, 2 };
 
-	g_assert_cmpstr(use_answer(a), ==, NULL);
+	while (use_answer(a) != NULL) /* on a busy machine it is over at its first use */
+		g_assert_cmpint(a.before_s *= 2, <, 50);
 	while (gets(TLS1_3_VERSION, true))
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
 }
