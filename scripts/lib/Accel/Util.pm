@@ -39,11 +39,13 @@ sub find_program ($name) {
 	return $path;
 }
 
-# A port below those that the kernel gives to clients: otherwise a client may take it before the server does.
+# A port below those that the kernel gives to clients: otherwise a client may take it before the server does.  Each is another one.
 sub free_port () {
 	require IO::Socket::INET;
+	state %given;
 	for (1 .. 100) {
 		my $port = 10_000 + int rand 22_000;
+		next if $given{$port}++;
 		return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port, Listen => 1);
 	}
 	die "no port is free: $!\n";
