@@ -72,7 +72,7 @@ sub warns ($srv, $n, $why, $what) {
 subtest 'clients get it, of each version' => sub {
 	my ($srv, $dir) = start(ocsp => $response{one});
 	is stapled($srv, "-$_"), 'one: good', $_ for qw(tls1_2 tls1_3);
-	unlike Test::Tls::shaken($srv->port)->{said}, qr/OCSP/, 'a client that does not ask';
+	unlike Test::Tls::shaken($srv->port)->{said}, qr/^OCSP/m, 'a client that does not ask';
 	unlike $srv->log, qr/ev=config\.warning/, 'nothing to warn of';
 };
 

@@ -15,7 +15,7 @@ my $cert = Test::Tls::certificate($keys, 'first');
 my %app = map { $_ => Test::App->start(protocol => $_) } qw(fastcgi scgi uwsgi ajp13 http);
 my @names = qw(SSL_PROTOCOL SSL_CIPHER SSL_CIPHER_USEKEYSIZE SSL_CIPHER_ALGKEYSIZE);
 
-my $conf = qq{ssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\nssl.engine = "enable"\n}
+my $conf = qq{ssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\nssl.engine = "enable"\nserver.max-worker = 1\n}
 	. qq{accesslog.filename = "\@RUN\@/access.log"\naccesslog.format = "@{[ join '|', map { "%{$_}x" } @names, qw(SSL_SESSION_RESUMED SSL_TLS_SNI) ]}|%{SSL_CIPHER}e|%{SSL_TLS_SNI}e"\n}
 	. qq{cgi.assign = ( ".cgi" => "" )\n}
 	. qq{\$HTTP["url"] == "/json" { accesslog.filename = "\@RUN\@/json.log"\naccesslog.format = "json"\n}\n}

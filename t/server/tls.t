@@ -89,7 +89,8 @@ for my $backend (Test::Server::backends()) {
 
 my $srv = Test::Server->start(conf => ssl() . <<'CONF' . Test::Server::proxy_block('^/app/', 'unix:' . $app->socket));
 server.upload-dirs = ( "@RUN@" )
-server.max-read-idle = 3
+server.max-read-idle = 9
+server.max-keep-alive-idle = 600
 server.max-worker = 1
 status.statistics-url = "/counters"
 $HTTP["scheme"] == "https" { server.document-root = "@DIR@/www" }
@@ -257,7 +258,8 @@ subtest 'a session is resumed after an upgrade' => sub {
 		ok $old, 'an upgrade';
 		ok eventually(sub { Test::Server::is_gone($old) }), '... and the old process ends';
 		like $once->('-sess_in', '/counters'), qr/^server\.tls\.resumed: 1$/m, 'resumed in the new one';
-		unlike slurp('/proc/' . $s->pid . '/environ'), qr/[0-9a-f]{32}/, 'no key is in its environment';
+		my @its = grep { my ($name, $value) = split /=/, $_, 2; ($ENV{$name} // '') ne ($value // '') } split /\0/, slurp('/proc/' . $s->pid . '/environ');
+		unlike "@its", qr/[0-9a-f]{32}/, 'no key is in its environment';        # ours may have a commit
 	}
 	unlike $s->log, qr/upgrade\.tickets|[0-9a-f]{60}/, '... nor in the log';
 };
