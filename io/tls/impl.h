@@ -115,6 +115,8 @@ const unsigned char *tls_verifier_id(const struct tls_verifier *); /* TLS_VERIFI
 
 /* pem.c: NULL, or what is wrong, a constant text.  of: as in struct tls_fault. */
 const char *tls_pem_pairs(SSL_CTX *, struct text chain, struct text key, int *of);
+/* Why the last read of PEM returned NULL: nothing is left, or something that cannot be read. */
+bool tls_pem_at_end(void);
 /* The current certificate is the one that ends first. */
 void tls_pem_choose(SSL_CTX *);
 const char *tls_pem_ca(SSL_CTX *, struct text pem);

@@ -28,8 +28,8 @@ next_certificate(BIO *b)
 	return (PEM_read_bio_X509_AUX(b, NULL, no_passphrase, &asked));
 }
 
-static bool
-is_at_end(void)
+bool
+tls_pem_at_end(void)
 {
 	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
 }
@@ -151,11 +151,12 @@ read_chains(struct pairs *p, BIO *b)
 		if (!add(p, x))
 			return (why_refused());
 	if (p->nleaves == 0)
-		return (is_at_end() ? no_certificate
-				    : "the certificate cannot be read; copy the file again");
-	return (is_at_end() ? NULL
-			    : "a certificate after the first one cannot be read; copy the file "
-			      "again");
+		return (tls_pem_at_end() ? no_certificate
+					 : "the certificate cannot be read; copy the file again");
+	return (tls_pem_at_end()
+		    ? NULL
+		    : "a certificate after the first one cannot be read; copy the file "
+		      "again");
 }
 
 static const char *
@@ -281,7 +282,7 @@ ca_from(SSL_CTX *ctx, BIO *b)
 			break;
 		}
 	if (all != NULL)
-		why = !is_at_end()            ? "a certificate cannot be read; copy the file again"
+		why = !tls_pem_at_end()       ? "a certificate cannot be read; copy the file again"
 		      : sk_X509_num(all) == 0 ? no_certificate
 					      : complete_all(ctx, all);
 	sk_X509_pop_free(all, X509_free);

@@ -27,12 +27,6 @@ struct tls_verifier {
 
 /* ---- files */
 
-static bool
-is_at_end(void)
-{
-	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
-}
-
 static const char no_memory[] = "not enough memory";
 
 static bool
@@ -62,7 +56,7 @@ take_certificates(BIO *b, X509_STORE *store, STACK_OF(X509_NAME) * names)
 	}
 	if (!ok)
 		return (no_memory);
-	if (!is_at_end())
+	if (!tls_pem_at_end())
 		return ("a certificate cannot be read; copy the file again");
 	return (
 	    n != 0 ? NULL : "no certificate is in the file: expected -----BEGIN CERTIFICATE-----");
@@ -83,7 +77,7 @@ take_lists(BIO *b, X509_STORE *store)
 	if (!ok ||
 	    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) != 1)
 		return (no_memory);
-	if (!is_at_end())
+	if (!tls_pem_at_end())
 		return ("a list of revoked certificates cannot be read; copy the file again");
 	return (n != 0 ? NULL
 		       : "no list of revoked certificates is in the file: expected -----BEGIN X509 "
