@@ -16,7 +16,7 @@ my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my %made;
 
 # The n-th certificate of a host; each is another one.
-sub made ($n, $host = undef) { return $made{$n . ($host // '')} //= Test::Tls::certificate($keys, "n$n" . ($host // ''), $host ? (host => $host) : ()) }
+sub made ($n, $host = undef) { return $made{$n . ($host // '')} //= Test::Tls::certificate($keys, "n$n" . ($host // ''), $host ? (hosts => [$host]) : ()) }
 
 sub start ($conf = '', %arg) {
 	my $dir = File::Temp->newdir('accel-live-XXXXXX', TMPDIR => 1);

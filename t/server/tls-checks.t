@@ -10,10 +10,10 @@ use Test::Util qw(program put slurp);
 
 my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my $day = 86400;
-my $root = Test::Tls::issued($keys, 'root', ca => 1);
-my $between = Test::Tls::issued($keys, 'between', ca => 1, by => $root);
-my $lower = Test::Tls::issued($keys, 'lower', ca => 1, by => $between);
-my $leaf = Test::Tls::issued($keys, 'leaf', by => $lower, hosts => ['leaf.example', '*.wild.example']);
+my $root = Test::Tls::certificate($keys, 'root', ca => 1);
+my $between = Test::Tls::certificate($keys, 'between', ca => 1, by => $root);
+my $lower = Test::Tls::certificate($keys, 'lower', ca => 1, by => $between);
+my $leaf = Test::Tls::certificate($keys, 'leaf', by => $lower, hosts => ['leaf.example', '*.wild.example']);
 
 sub ssl ($c) { return qq{ssl.engine = "enable"\nssl.pemfile = "$c->{pem}"\nssl.privkey = "$c->{key}"\n} }
 # A certificate, and others after it, in one file.
@@ -42,7 +42,7 @@ subtest 'the chain' => sub {
 	) {
 		like check(ssl($case->[1])), warns($case->[0], $case->[0], $case->[2]), $case->[3];
 	}
-	my $same = Test::Tls::issued(File::Temp->newdir('accel-other-XXXXXX', TMPDIR => 1), 'lower', ca => 1);
+	my $same = Test::Tls::certificate(File::Temp->newdir('accel-other-XXXXXX', TMPDIR => 1), 'lower', ca => 1);
 	my $other = { key => $leaf->{key}, pem => put("$keys/other.pem", slurp($leaf->{pem}) . slurp($same->{pem})) };
 	like check(ssl($other)), warns('other', 'other.pem', qr/"\/CN=leaf" is not followed by the certificate of its issuer .*/), 'another one of the same name';
 	is check(ssl($leaf) . qq{ssl.ca-file = "$whole->{pem}"\n}), "0 Syntax OK\n", 'ssl.ca-file completes it';
@@ -55,12 +55,12 @@ subtest 'dates' => sub {
 		['over', [from => time - 9 * $day, to => time - $day], qr/the certificate of "\/CN=over" ended at $date; renew it/],
 		['later', [from => time + $day], qr/the certificate of "\/CN=later" is not valid before $date/],
 	) {
-		my $c = Test::Tls::issued($keys, $case->[0], @{ $case->[1] });
+		my $c = Test::Tls::certificate($keys, $case->[0], @{ $case->[1] });
 		like check(ssl($c)), warns($case->[0], "$case->[0].pem", $case->[2]), $case->[0];
 	}
-	is check(ssl(Test::Tls::issued($keys, 'fine', to => time + 15 * $day))), "0 Syntax OK\n", 'in 15 days';
-	my $old = Test::Tls::issued($keys, 'old', ca => 1, by => $root, from => time - 9 * $day, to => time - $day);
-	like check(ssl(chain('late.pem', Test::Tls::issued($keys, 'new', by => $old), $old))), warns('late', 'late.pem', qr/the certificate of "\/CN=old" ended at .*/), 'one between it and the root';
+	is check(ssl(Test::Tls::certificate($keys, 'fine', to => time + 15 * $day))), "0 Syntax OK\n", 'in 15 days';
+	my $old = Test::Tls::certificate($keys, 'old', ca => 1, by => $root, from => time - 9 * $day, to => time - $day);
+	like check(ssl(chain('late.pem', Test::Tls::certificate($keys, 'new', by => $old), $old))), warns('late', 'late.pem', qr/the certificate of "\/CN=old" ended at .*/), 'one between it and the root';
 	my $over = { pem => "$keys/over.pem", key => "$keys/over.key" };
 	my $srv = Test::Server->start(conf => ssl($over));
 	ok Test::Tls::shaken($srv->port), 'the server starts with one that is over';
@@ -81,10 +81,10 @@ subtest 'names' => sub {
 };
 
 subtest 'strength' => sub {
-	like check(ssl(Test::Tls::issued($keys, 'weak', rsa => 1024))), qr/^78 DIR\/x\.conf:4:15: ssl\.pemfile: "DIR\/weak\.pem": a key is too weak; expected RSA of 2048 bits or more/, 'RSA of 1024 bits';
-	my $weak = Test::Tls::issued($keys, 'weakca', ca => 1, by => $root, rsa => 1024);
-	like check(ssl(chain('under.pem', Test::Tls::issued($keys, 'under', by => $weak), $weak))), qr/^78 .*"DIR\/under\.pem": a key is too weak/, '... between it and the root';
-	like check(ssl(Test::Tls::issued($keys, 'sha1', by => $root, md => 'sha1'))), qr/^78 DIR\/x\.conf:4:15: ssl\.pemfile: "DIR\/sha1\.pem": it is signed with SHA-1 or weaker, which clients refuse; /, 'SHA-1';
+	like check(ssl(Test::Tls::certificate($keys, 'weak', rsa => 1024))), qr/^78 DIR\/x\.conf:4:15: ssl\.pemfile: "DIR\/weak\.pem": a key is too weak; expected RSA of 2048 bits or more/, 'RSA of 1024 bits';
+	my $weak = Test::Tls::certificate($keys, 'weakca', ca => 1, by => $root, rsa => 1024);
+	like check(ssl(chain('under.pem', Test::Tls::certificate($keys, 'under', by => $weak), $weak))), qr/^78 .*"DIR\/under\.pem": a key is too weak/, '... between it and the root';
+	like check(ssl(Test::Tls::certificate($keys, 'sha1', by => $root, md => 'sha1'))), qr/^78 DIR\/x\.conf:4:15: ssl\.pemfile: "DIR\/sha1\.pem": it is signed with SHA-1 or weaker, which clients refuse; /, 'SHA-1';
 };
 
 subtest 'many warnings' => sub {

@@ -13,10 +13,10 @@ use Test::Util qw(eventually program put slurp);
 
 my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my $cert = Test::Tls::certificate($keys, 'server');
-my %ca = map { $_ => Test::Tls::authority($keys, $_) } qw(ours theirs);
-my $alice = Test::Tls::signed($keys, 'alice', $ca{ours}, subject => '/C=DE/O=Org/OU=one/OU=two/CN=alice/emailAddress=a@example.org/UID=al');
-my $bob = Test::Tls::signed($keys, 'bob', $ca{theirs}, subject => '/CN=bob');
-my $late = Test::Tls::signed($keys, 'late', $ca{ours}, subject => '/CN=late', when => [qw(20200101000000Z 20200102000000Z)]);
+my %ca = map { $_ => Test::Tls::certificate($keys, $_, ca => 1) } qw(ours theirs);
+my $alice = Test::Tls::certificate($keys, 'alice', by => $ca{ours}, subject => '/C=DE/O=Org/OU=one/OU=two/CN=alice/emailAddress=a@example.org/UID=al');
+my $bob = Test::Tls::certificate($keys, 'bob', by => $ca{theirs});
+my $late = Test::Tls::certificate($keys, 'late', by => $ca{ours}, from => time - 9 * 86400, to => time - 86400);
 my $app = Test::App->start;
 my $ajp = Test::App->start(protocol => 'ajp13');
 
@@ -107,7 +107,7 @@ for my $version (qw(1_2 1_3)) {
 
 subtest 'the access log' => sub {
 	my $s = start(verify(enforce => '"disable"', username => '"SSL_CLIENT_S_DN_CN"'));
-	my $evil = Test::Tls::signed($keys, 'evil', $ca{ours}, subject => '/O=a"|b/CN=x"y');
+	my $evil = Test::Tls::certificate($keys, 'evil', by => $ca{ours}, subject => '/O=a"|b/CN=x"y');
 	my @lines;
 	for my $who ($alice, $bob, undef, $evil) {
 		ask($s, 'x', version => '1_3', who => $who, path => '/a');
@@ -120,8 +120,8 @@ subtest 'the access log' => sub {
 };
 
 subtest 'depth' => sub {
-	my $middle = Test::Tls::signed($keys, 'middle', $ca{ours}, subject => '/CN=middle', authority => 1);
-	my $carol = Test::Tls::signed($keys, 'carol', $middle, subject => '/CN=carol');
+	my $middle = Test::Tls::certificate($keys, 'middle', by => $ca{ours}, ca => 1);
+	my $carol = Test::Tls::certificate($keys, 'carol', by => $middle);
 	for ([0, $alice, undef, ''], [1, $alice, undef, 'SUCCESS'], [1, $carol, $middle, ''], [2, $carol, $middle, 'SUCCESS'], [9, $carol, undef, '']) {
 		my $s = start(verify(depth => $_->[0]));
 		is ask($s, 'x', version => '1_3', who => $_->[1], by => $_->[2])->{SSL_CLIENT_VERIFY} // '', $_->[3], "depth $_->[0]" . ($_->[2] ? ', with one between' : '');

@@ -20,9 +20,9 @@ my $keys = "$dir/keys";
 my $cert = Test::Tls::certificate($keys, 'first');
 my $rsa = Test::Tls::certificate($keys, 'rsa', rsa => 2048);
 put("$keys/server.pem", slurp($cert->{key}) . slurp($cert->{pem}));
-my $root = Test::Tls::issued($keys, 'root', ca => 1);
-my $between = Test::Tls::issued($keys, 'between', ca => 1, by => $root);
-my $leaf = Test::Tls::issued($keys, 'leaf', by => $between, hosts => ['leaf.example']);
+my $root = Test::Tls::certificate($keys, 'root', ca => 1);
+my $between = Test::Tls::certificate($keys, 'between', ca => 1, by => $root);
+my $leaf = Test::Tls::certificate($keys, 'leaf', by => $between, hosts => ['leaf.example']);
 
 my $plain = <<'END';
 server.modules = ( "mod_redirect", "mod_setenv" )

@@ -11,9 +11,9 @@ use Test::Util qw(eventually program put slurp);
 my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my $cert = Test::Tls::certificate($keys, 'first');
 my $rsa = Test::Tls::certificate($keys, 'rsa', rsa => 2048);
-my $root = Test::Tls::issued($keys, 'root', ca => 1);
-my $between = Test::Tls::issued($keys, 'between', ca => 1, by => $root);
-my $leaf = Test::Tls::issued($keys, 'leaf', by => $between, hosts => ['leaf.example']);
+my $root = Test::Tls::certificate($keys, 'root', ca => 1);
+my $between = Test::Tls::certificate($keys, 'between', ca => 1, by => $root);
+my $leaf = Test::Tls::certificate($keys, 'leaf', by => $between, hosts => ['leaf.example']);
 
 sub ssl ($c = $cert) { return qq{ssl.engine = "enable"\nssl.pemfile = "$c->{pem}"\nssl.privkey = "$c->{key}"\n} }
 sub block ($when, $lines) { return "\$$when {\n$lines}\n" }
@@ -129,8 +129,8 @@ subtest 'ssl.ca-file' => sub {
 };
 
 subtest 'RSA and ECDSA side by side' => sub {
-	my $ec = Test::Tls::issued($keys, 'ec', by => $between);
-	my $r = Test::Tls::issued($keys, 'r', by => $between, rsa => 2048);
+	my $ec = Test::Tls::certificate($keys, 'ec', by => $between);
+	my $r = Test::Tls::certificate($keys, 'r', by => $between, rsa => 2048);
 	my $file = sub ($name, @parts) { put("$keys/$name", join '', map { slurp($_) } @parts) };
 	my $one = $file->('one.pem', map { ($_->{key}, $_->{pem}, $between->{pem}) } $r, $ec);
 	my $two = $file->('two.pem', $ec->{pem}, $between->{pem}, $r->{pem}, $between->{pem});
@@ -152,7 +152,7 @@ subtest 'RSA and ECDSA side by side' => sub {
 	}
 	is_deeply shaken(start(ssl({ pem => $two, key => $ec->{key} })))->{chain}, [qw(ec between r between)], 'a certificate whose key is missing is one of the chain';
 	like check(ssl({ pem => $two, key => $r->{key} })), qr/^78 DIR\/x\.conf:5:15: ssl\.privkey: "DIR\/r\.key": the key does not belong to/, 'the key of the first one must be there';
-	my $over = Test::Tls::issued($keys, 'over', from => time - 9 * 86400, to => time - 86400);
+	my $over = Test::Tls::certificate($keys, 'over', from => time - 9 * 86400, to => time - 86400);
 	like check('ssl.engine = "enable"' . qq{\nssl.pemfile = "@{[ $file->('half.pem', map { ($_->{key}, $_->{pem}) } $rsa, $over) ]}"\n}), qr/^0 DIR.*half\.pem": the certificate of "\/CN=over" ended at [^\n]*\nSyntax OK\n\z/, 'dates of both are looked at';
 };
 

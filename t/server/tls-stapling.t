@@ -10,8 +10,8 @@ use Test::Tls;
 use Test::Util qw(eventually program put slurp);
 
 my $keys = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
-my $root = Test::Tls::issued($keys, 'root', ca => 1);
-my %leaf = map { $_ => Test::Tls::issued($keys, $_, by => $root, hosts => ['localhost']) } qw(one two);
+my $root = Test::Tls::certificate($keys, 'root', ca => 1);
+my %leaf = map { $_ => Test::Tls::certificate($keys, $_, by => $root, hosts => ['localhost']) } qw(one two);
 
 # What the authority says of a certificate: V, it is valid, or R, revoked.
 sub response ($cert, $state = 'V') {

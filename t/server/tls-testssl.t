@@ -18,7 +18,7 @@ my $dir = File::Temp->newdir('accel-testssl-XXXXXX', TMPDIR => 1);
 my $testssl = need_program('testssl', 'testssl.sh');
 for my $key ([], [rsa => 2048]) {
 	my $name = $key->[0] // 'ecdsa';
-	my $cert = Test::Tls::certificate($dir, $name, @$key, days => 200);
+	my $cert = Test::Tls::certificate($dir, $name, @$key, to => time + 86400 * 200);
 	my $srv = Test::Server->start(conf => qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\n});
 	my @checks = @$key ? qw(-P -U) : qw(-p -s -f -P -S -U);        # without 36 simulated clients, and each cipher in turn
 	my @cmd = ($testssl, qw(--quiet --color 0 --warnings off --ip 127.0.0.1 --add-ca), $cert->{pem}, '--jsonfile', "$dir/$name.json", @checks, 'localhost:' . $srv->port);

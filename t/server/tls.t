@@ -291,7 +291,7 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 # ---------------------------------------------------------------- hosts
 
 subtest 'a host has a certificate of its own' => sub {
-	my %of = map { $_ => Test::Tls::certificate($keys, $_, host => "$_.example") } qw(a b);
+	my %of = map { $_ => Test::Tls::certificate($keys, $_, hosts => ["$_.example"]) } qw(a b);
 	my $s = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n} . ssl() . join '', map { qq{\$HTTP["host"] == "$_.example" {\nssl.pemfile = "$of{$_}{pem}"\nssl.privkey = "$of{$_}{key}"\nserver.document-root = "\@DIR\@/$_"\n}\n} } qw(a b));
 	$s->write("$_/who", $_) for qw(a b);
 	$s->write('who', 'none');

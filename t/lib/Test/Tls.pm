@@ -11,34 +11,22 @@ use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC SOL_SOCKET SO_RCVTIMEO);
 use Test::Http ();
 use Test::Util qw(need_program put slurp);
 
-# Signed by itself, for localhost and 127.0.0.1, or for a host.
+# Signed by another one (by) for hosts, or by itself, for localhost and 127.0.0.1 unless there are hosts.  ca: it may sign others.  subject;
+# from, to: times; md: of its signature; rsa: bits; passphrase: of its key.
+#
+#     my $root = Test::Tls::certificate($dir, 'root', ca => 1);
+#     my $leaf = Test::Tls::certificate($dir, 'leaf', by => $root, hosts => ['a.example']);
 sub certificate ($dir, $name, %arg) {
 	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
-	my @key = $arg{rsa} ? ('-newkey', "rsa:$arg{rsa}") : ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256');
-	my @cmd = (openssl(), qw(req -x509 -days), $arg{days} // 60, '-subj', "/CN=$name", '-addext', 'subjectAltName=' . ($arg{host} ? "DNS:$arg{host}" : 'DNS:localhost,IP:127.0.0.1'), @key,
-		$arg{passphrase} ? ('-passout', "pass:$arg{passphrase}") : '-nodes', '-keyout', $is{key}, '-out', $is{pem});
-	my $said = qx{@{[ join ' ', map { "'$_'" } @cmd ]} 2>&1};
-	die "openssl req: $said" if $?;
-	return \%is;
-}
-
-# Signed by another one (by), or by itself; for hosts; ca: it may sign others; from, to: times; md: of its signature.
-#
-#     my $root = Test::Tls::issued($dir, 'root', ca => 1);
-#     my $leaf = Test::Tls::issued($dir, 'leaf', by => $root, hosts => ['a.example']);
-sub issued ($dir, $name, %arg) {
-	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
-	my $by = $arg{by} // \%is;
-	my @ext = $arg{ca} ? ('basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign,cRLSign') : ('basicConstraints=CA:FALSE');
-	push @ext, 'subjectAltName=' . join ',', map { "DNS:$_" } @{ $arg{hosts} } if $arg{hosts};
-	put("$dir/ca.conf", "[ca]\ndefault_ca=x\n[x]\ndatabase=$dir/ca.list\nnew_certs_dir=$dir\nrand_serial=yes\npolicy=p\nunique_subject=no\n[p]\ncommonName=supplied\n");
-	put("$dir/ca.list", '');
-	put("$dir/ca.ext", join '', map { "$_\n" } @ext, 'subjectKeyIdentifier=hash', 'authorityKeyIdentifier=keyid');
+	my @names = $arg{hosts} ? map { "DNS:$_" } @{ $arg{hosts} } : $arg{by} || $arg{ca} ? () : qw(DNS:localhost IP:127.0.0.1);
+	my $ext = put("$dir/$name.ext", join '', map { "$_\n" } 'subjectKeyIdentifier=hash', 'authorityKeyIdentifier=keyid',
+		$arg{by} && !$arg{ca} ? 'basicConstraints=CA:FALSE' : 'basicConstraints=critical,CA:TRUE', $arg{ca} ? 'keyUsage=keyCertSign,cRLSign' : (),
+		@names ? 'subjectAltName=' . join(',', @names) : ());
+	my @key = $arg{rsa} ? ('-newkey', "rsa:$arg{rsa}") : qw(-newkey ec -pkeyopt ec_paramgen_curve:P-256);
+	run(qw(req -new -utf8 -subj), $arg{subject} // "/CN=$name", @key, $arg{passphrase} ? ('-passout', "pass:$arg{passphrase}") : '-nodes', '-keyout', $is{key}, '-out', "$dir/$name.csr");
 	my $date = sub ($t) { POSIX::strftime('%Y%m%d%H%M%SZ', gmtime $t) };
-	my @key = $arg{rsa} ? ('-newkey', "rsa:$arg{rsa}") : ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256');
-	run(qw(req -new -nodes -subj), "/CN=$name", @key, '-keyout', $is{key}, '-out', "$dir/csr");
-	run(qw(ca -batch -notext -config), "$dir/ca.conf", '-md', $arg{md} // 'sha256', '-keyfile', $by->{key}, $arg{by} ? ('-cert', $by->{pem}) : '-selfsign',
-		'-in', "$dir/csr", '-out', $is{pem}, '-extfile', "$dir/ca.ext", '-startdate', $date->($arg{from} // time - 3600), '-enddate', $date->($arg{to} // time + 86400 * 60));
+	_ca($dir, $arg{by} // \%is, $arg{by} ? () : '-selfsign', $arg{passphrase} ? ('-passin', "pass:$arg{passphrase}") : (), '-extfile', $ext, '-md', $arg{md} // 'sha256',
+		qw(-policy any -notext -batch -preserveDN -in), "$dir/$name.csr", '-out', $is{pem}, '-startdate', $date->($arg{from} // time - 3600), '-enddate', $date->($arg{to} // time + 86400 * 60));
 	return \%is;
 }
 
@@ -48,18 +36,6 @@ sub run (@args) {
 	return $said;
 }
 
-# An authority that signs for clients, and one that it signed: { pem, key }.
-sub authority ($dir, $name) { return certificate($dir, $name, host => $name) }
-
-sub signed ($dir, $name, $by, %arg) {
-	my %is = (pem => "$dir/$name.pem", key => "$dir/$name.key");
-	my $ext = put("$dir/$name.ext", $arg{authority} ? "basicConstraints = critical, CA:TRUE\n" : "basicConstraints = CA:FALSE\n");
-	run(qw(req -new -utf8 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj), $arg{subject}, '-keyout', $is{key}, '-out', "$dir/$name.csr");
-	my @when = $arg{when} ? (qw(-startdate), $arg{when}[0], '-enddate', $arg{when}[1]) : qw(-days 2);
-	_ca($dir, $by, '-extfile', $ext, qw(-policy any -notext -batch -preserveDN -in), "$dir/$name.csr", '-out', $is{pem}, @when);
-	return \%is;
-}
-
 # Writes the list of those that this authority has revoked.
 sub revoke ($dir, $by, $list, @certs) {
 	_ca($dir, $by, '-revoke', $_->{pem}) for @certs;
@@ -67,14 +43,17 @@ sub revoke ($dir, $by, $list, @certs) {
 	return;
 }
 
+# Each authority counts from 77, and one that signs itself draws its number: a client remembers it.
 sub _ca ($dir, $by, @args) {
 	my $base = $by->{pem} =~ s/\.pem\z//r;
+	my $self = grep { $_ eq '-selfsign' } @args;
 	if (!-e "$base.db") {
 		put("$base.db", '');
 		put("$base.serial", "4D\n");
 		put("$base.cnf", "[ca]\ndefault_ca = it\n[it]\ndatabase = $base.db\nserial = $base.serial\nnew_certs_dir = $dir\ndefault_md = sha256\nunique_subject = no\n[any]\n");
 	}
-	run('ca', '-config', "$base.cnf", '-cert', $by->{pem}, '-keyfile', $by->{key}, @args);
+	run('ca', '-config', "$base.cnf", '-keyfile', $by->{key}, $self ? '-rand_serial' : ('-cert', $by->{pem}), @args);
+	put("$base.serial", "4D\n") if $self;        # which has become the number after its own
 	return;
 }
 
