@@ -102,6 +102,12 @@ struct config;
 struct sources;
 struct conf_view;
 
+static inline bool
+conf_is_set(const char *value)
+{
+	return (value != NULL && value[0] != '\0');
+}
+
 /* Takes the sources, which answer until config_forget_sources().  NULL: asks the system. */
 struct config *config_load(const char *file, struct sources *, struct buf *err, struct buf *warn);
 void config_free(struct config *);
@@ -128,20 +134,33 @@ bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL:
  * calls. Stops when fn returns false, and returns that. */
 bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
 /* The same for the connections of one socket, before there is a request: the file and the blocks
- * whose conditions this socket can fulfil, merged with the blocks of the socket, too. */
+ * whose conditions this socket can fulfil, merged with the blocks of the socket, too.  NULL: any
+ * socket, as config_each(). */
 bool config_each_at(const struct config *, const char *socket,
     bool (*fn)(const struct conf *, void *arg), void *arg);
 /* Begins a message about one of these values: "FILE:LINE:COLUMN: NAME: ".  names: directives,
  * separated by spaces; the message is about the first that the innermost block sets.  A default has
  * no place: "NAME: ". */
 void config_where(const struct config *, const struct conf *, const char *names, struct buf *out);
-/* Writes such a message to err (errsize bytes).  Always returns false, so that a function can end
- * with it. */
-bool config_refuse(const struct config *, const struct conf *, const char *names, const char *why,
-    char *err, size_t errsize);
+struct conf_refusal {
+	const struct config *config;
+	const struct conf *c; /* the values that are looked at now */
+	char *err;            /* errsize bytes: the message */
+	size_t errsize;
+};
+/* Writes such a message; the second one quotes a value.  Both always return false, so that a
+ * function can end with them. */
+bool config_refuse(const struct conf_refusal *, const char *names, const char *why);
+bool config_refuse_value(const struct conf_refusal *, const char *names, const char *value,
+    const char *why);
 /* Values of a listening socket: of the file and of $SERVER["socket"] blocks, but of no other
  * condition. */
 void config_socket(const struct config *, const char *socket, struct conf *);
+/* Calls fn for each socket with ssl.engine, with such values; and with NULL and those of the file,
+ * if one that the service manager passes and no block names has it.  Stops when fn returns false,
+ * and returns that. */
+bool config_each_secure(const struct config *,
+    bool (*fn)(const char *socket, const struct conf *, void *arg), void *arg);
 /* Values of one block (proxy_block), merged with its outer blocks: those of a pool. */
 void config_block(const struct config *, int block, struct conf *);
 /* -p: the configuration as text that can be loaded again */

@@ -49,38 +49,14 @@ struct rules_made {
 
 struct opening {
 	struct resources *p;
-	const struct config *config;
-	const struct conf *c; /* the values that are looked at now */
-	bool sends;           /* a block allows X-Sendfile */
-	bool proxies;         /* a block has backends */
-	bool met[RULES];      /* in some set of conditions the setting has all that it needs */
+	struct conf_refusal at; /* the values that are looked at now */
+	bool sends;             /* a block allows X-Sendfile */
+	bool proxies;           /* a block has backends */
+	bool met[RULES];        /* in some set of conditions the setting has all that it needs */
 	struct sources *sources;
 	resources_log_fn *open_log;
 	void *arg;
-	char *err;
-	size_t errsize;
 };
-
-static bool
-is_set(const char *s)
-{
-	return (s != NULL && s[0] != '\0');
-}
-
-static bool
-refuse(struct opening *k, const char *directive, const char *why)
-{
-	return (config_refuse(k->config, k->c, directive, why, k->err, k->errsize));
-}
-
-static bool
-refuse_value(struct opening *k, const char *directive, const char *value, const char *why)
-{
-	char line[512];
-
-	snprintf(line, sizeof(line), "\"%s\": %s", value, why);
-	return (refuse(k, directive, line));
-}
 
 static const char no_memory[] = "not enough memory";
 
@@ -99,17 +75,17 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 	struct root *root;
 	int err;
 
-	if (!is_set(dir))
-		return (refuse(k, directive, "is empty; name a directory"));
+	if (!conf_is_set(dir))
+		return (config_refuse(&k->at, directive, "is empty; name a directory"));
 	if (g_hash_table_contains(k->p->dirs, dir))
 		return (true);
 	root = malloc(sizeof(*root));
 	if (root == NULL)
-		return (refuse(k, directive, no_memory));
+		return (config_refuse(&k->at, directive, no_memory));
 	err = root_open(dir, root);
 	if (err != 0) {
 		free(root);
-		return (refuse_value(k, directive, dir, io_root_error(err)));
+		return (config_refuse_value(&k->at, directive, dir, io_root_error(err)));
 	}
 	g_hash_table_insert(k->p->dirs, (char *)dir, root);
 	return (true);
@@ -122,11 +98,12 @@ log_open(struct opening *k, const char *path)
 	struct logfile *log;
 	int err;
 
-	if (!is_set(path) || k->open_log == NULL || g_hash_table_contains(k->p->logs, path))
+	if (!conf_is_set(path) || k->open_log == NULL || g_hash_table_contains(k->p->logs, path))
 		return (true);
 	err = k->open_log(k->arg, path, &log);
 	if (err != 0)
-		return (refuse_value(k, "accesslog.filename", path, safe_open_fault(err, why)));
+		return (config_refuse_value(&k->at, "accesslog.filename", path,
+		    safe_open_fault(err, why)));
 	g_hash_table_insert(k->p->logs, (char *)path, log);
 	return (true);
 }
@@ -152,11 +129,11 @@ pages_load(struct opening *k, const char *prefix)
 	struct source page;
 	int status, n;
 
-	if (!is_set(prefix) || g_hash_table_contains(k->p->pages, prefix))
+	if (!conf_is_set(prefix) || g_hash_table_contains(k->p->pages, prefix))
 		return (true);
 	v = calloc(PAGES, sizeof(*v));
 	if (v == NULL)
-		return (refuse(k, "server.errorfile-prefix", no_memory));
+		return (config_refuse(&k->at, "server.errorfile-prefix", no_memory));
 	for (status = 400; status < PAGES; status++) {
 		n = snprintf(path, sizeof(path), "%s%d.html", prefix, status);
 		if (n >= (int)sizeof(path))
@@ -190,7 +167,7 @@ mime_load(struct opening *k, const struct conf_map *assign)
 	m = mime_new(assign, types.err == 0 ? types.bytes : TEXT_NONE, why, sizeof(why));
 	source_free(&types);
 	if (m == NULL)
-		return (refuse(k, "mimetype.assign", why));
+		return (config_refuse(&k->at, "mimetype.assign", why));
 	g_hash_table_insert(k->p->mimes, (void *)mime_key(assign), m);
 	return (true);
 }
@@ -206,7 +183,7 @@ rewrite_load(struct opening *k, const char *directive, const struct conf_map *ma
 		return (true);
 	rw = rewrite_new(map, why, sizeof(why));
 	if (rw == NULL)
-		return (refuse(k, directive, why));
+		return (config_refuse(&k->at, directive, why));
 	g_hash_table_insert(k->p->rewrites, map->v, rw);
 	return (true);
 }
@@ -238,16 +215,16 @@ rules_load(struct opening *k, unsigned nr, const struct conf *c)
 		return (true);
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
-		return (refuse(k, kind->directive, no_memory));
+		return (config_refuse(&k->at, kind->directive, no_memory));
 	m->kind = kind;
 	m->rules = kind->make(c, why, sizeof(why));
 	if (m->rules != NULL && !k->met[nr]) {
 		rules_free(m);
-		return (refuse(k, kind->directive, lacks(kind, c)));
+		return (config_refuse(&k->at, kind->directive, lacks(kind, c)));
 	}
 	if (m->rules == NULL) {
 		free(m);
-		return (refuse(k, kind->directive, why));
+		return (config_refuse(&k->at, kind->directive, why));
 	}
 	g_hash_table_insert(k->p->rules[nr], (void *)(uintptr_t)key, m);
 	return (true);
@@ -267,7 +244,7 @@ homes_load(struct opening *k, const struct conf *c)
 		    LF_STR("then", "no user has a directory; set userdir.basepath"));
 	k->p->homes = homes_new(passwd.bytes);
 	source_free(&passwd);
-	return (k->p->homes != NULL || refuse(k, "userdir.path", no_memory));
+	return (k->p->homes != NULL || config_refuse(&k->at, "userdir.path", no_memory));
 }
 
 /* The directories that modules look up names in. */
@@ -330,7 +307,7 @@ visit_proxies(struct opening *k, const struct conf *c)
 		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
 			return (false);
 	wrong = backend_lists_add(k->p->backends, k->sources, c, why, sizeof(why));
-	return (wrong == NULL || refuse(k, wrong, why));
+	return (wrong == NULL || config_refuse(&k->at, wrong, why));
 }
 
 static bool
@@ -339,7 +316,7 @@ visit(const struct conf *c, void *arg)
 	struct opening *k = arg;
 	size_t i;
 
-	k->c = c;
+	k->at.c = c;
 	if (!dir_open(k, "server.document-root", c->document_root) || !visit_places(k, c))
 		return (false);
 	for (i = 0; i < RULES; i++)
@@ -355,7 +332,7 @@ fetch(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
 
-	k->c = c;
+	k->at.c = c;
 	pages_load(k, c->error_prefix);
 	homes_load(k, c);
 	if (mime_load(k, &c->mime_assign))
@@ -384,10 +361,8 @@ resources_fetch(const struct config *config)
 	struct resources *p = calloc(1, sizeof(*p));
 	char err[512];
 	struct opening k = { .p = p,
-		.config = config,
-		.sources = config_sources(config),
-		.err = err,
-		.errsize = sizeof(err) };
+		.at = { .config = config, .err = err, .errsize = sizeof(err) },
+		.sources = config_sources(config) };
 
 	if (p == NULL)
 		return; /* the server finds the same */
@@ -402,7 +377,9 @@ struct resources *
 resources_new(const struct config *config, const struct rules_kind *const *kinds,
     resources_log_fn *open_log, void *arg, char *err, size_t errsize)
 {
-	struct opening k = { .open_log = open_log, .arg = arg, .err = err, .errsize = errsize };
+	struct opening k = { .at = { .config = config, .err = err, .errsize = errsize },
+		.open_log = open_log,
+		.arg = arg };
 	struct resources *p = calloc(1, sizeof(*p));
 
 	if (p == NULL) {
@@ -413,7 +390,6 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 	p->kinds = kinds;
 	p->targets = targets_new(config);
 	k.p = p;
-	k.config = config;
 	k.sources = config_sources(config);
 	if (p->targets == NULL)
 		snprintf(err, errsize, "%s", no_memory);
@@ -458,7 +434,7 @@ resources_free(struct resources *p)
 const struct root *
 resources_root(const struct resources *p, const char *dir)
 {
-	return (is_set(dir) ? g_hash_table_lookup(p->dirs, dir) : NULL);
+	return (conf_is_set(dir) ? g_hash_table_lookup(p->dirs, dir) : NULL);
 }
 
 const char *
@@ -488,13 +464,13 @@ resources_verifier(const struct resources *p, const struct conf *c)
 struct logfile *
 resources_log(const struct resources *p, const char *path)
 {
-	return (is_set(path) ? g_hash_table_lookup(p->logs, path) : NULL);
+	return (conf_is_set(path) ? g_hash_table_lookup(p->logs, path) : NULL);
 }
 
 const struct page *
 resources_pages(const struct resources *p, const char *prefix)
 {
-	return (is_set(prefix) ? g_hash_table_lookup(p->pages, prefix) : NULL);
+	return (conf_is_set(prefix) ? g_hash_table_lookup(p->pages, prefix) : NULL);
 }
 
 const struct mime *

@@ -7,7 +7,7 @@
 
 #include "io/tls/verifier.h"
 #include "server/config/config.h"
-#include "server/config/record.h"
+#include "server/config/file_set.h"
 
 struct verifiers {
 	GHashTable *made; /* by name_of() -> struct tls_verifier */
@@ -16,72 +16,46 @@ struct verifiers {
 
 struct verifying {
 	struct verifiers *p;
-	const struct config *config;
-	const struct conf *c; /* the values that are looked at now */
+	struct conf_refusal at;
 	struct sources *sources;
-	char *err;
-	size_t errsize;
 };
-
-struct file { /* of a setting; name NULL: none */
-	const char *directive, *name;
-};
-
-static bool
-is_set(const char *s)
-{
-	return (s != NULL && s[0] != '\0');
-}
 
 /* lighttpd, too, takes ssl.ca-file for want of another one. */
-static struct file
-file_of(const struct conf *c, enum tls_verifier_file which)
+static struct file_set
+files_of(const struct conf *c)
 {
-	struct file files[] = {
-		[VERIFIER_AUTHORITIES] = { "ssl.verifyclient.ca-file", c->ssl_verify_ca },
-		[VERIFIER_NAMES] = { "ssl.verifyclient.ca-dn-file", c->ssl_verify_names },
-		[VERIFIER_REVOKED] = { "ssl.verifyclient.ca-crl-file", c->ssl_verify_revoked },
-	};
+	struct file_set s = { 0 }; /* numbers as of enum tls_verifier_file */
 
-	if (which == VERIFIER_AUTHORITIES && !is_set(c->ssl_verify_ca))
-		return (
-		    (struct file){ "ssl.ca-file", is_set(c->ssl_ca_file) ? c->ssl_ca_file : NULL });
-	if (!is_set(files[which].name))
-		files[which].name = NULL;
-	return (files[which]);
+	if (conf_is_set(c->ssl_verify_ca))
+		file_set_add(&s, "ssl.verifyclient.ca-file", c->ssl_verify_ca, false);
+	else
+		file_set_add(&s, "ssl.ca-file", c->ssl_ca_file, false);
+	file_set_add(&s, "ssl.verifyclient.ca-dn-file", c->ssl_verify_names, false);
+	file_set_add(&s, "ssl.verifyclient.ca-crl-file", c->ssl_verify_revoked, false);
+	return (s);
 }
 
 static char *
 name_of(const struct conf *c)
 {
+	const struct file_set files = files_of(c);
 	GString *s = g_string_new(NULL);
-	const char *file;
 	unsigned i;
 
 	g_string_printf(s, "%d %d %u", c->ssl_verify_enforce, c->ssl_verify_export,
 	    (unsigned)c->ssl_verify_depth);
-	for (i = 0; i < VERIFIER_FILES; i++) {
-		file = file_of(c, i).name;
-		g_string_append_printf(s, "\n%s", file != NULL ? file : "");
-	}
+	for (i = 0; i < files.n; i++)
+		g_string_append_printf(s, "\n%s", files.v[i].name != NULL ? files.v[i].name : "");
 	return (g_string_free(s, FALSE));
-}
-
-static bool
-refuse(struct verifying *k, struct file f, const char *why)
-{
-	char line[512];
-
-	snprintf(line, sizeof(line), "\"%s\": %s", f.name, why);
-	return (config_refuse(k->config, k->c, f.directive, line, k->err, k->errsize));
 }
 
 /* ---- one of them */
 
-static bool
-make(struct verifying *k, const struct source *files)
+/* NULL: refused. */
+static struct tls_verifier *
+make(const struct conf_refusal *at, const struct file_set *files)
 {
-	const struct conf *c = k->c;
+	const struct conf *c = at->c;
 	struct tls_verifier_settings set = { .depth = (unsigned)c->ssl_verify_depth,
 		.enforce = c->ssl_verify_enforce,
 		.exports = c->ssl_verify_export };
@@ -90,36 +64,28 @@ make(struct verifying *k, const struct source *files)
 	const char *why;
 	unsigned i;
 
-	for (i = 0; i < VERIFIER_FILES; i++)
-		if (file_of(c, i).name != NULL)
-			set.pem[i] = files[i].bytes.p != NULL ? files[i].bytes : TEXT("");
+	if (!file_set_is_there(files, at))
+		return (NULL);
+	for (i = 0; i < files->n; i++)
+		set.pem[i] = file_set_text(files, i);
 	v = tls_verifier_new(&set, &of, &why);
 	if (v == NULL)
-		return (refuse(k, file_of(c, of), why));
-	g_hash_table_insert(k->p->made, name_of(c), v);
-	return (true);
+		(void)config_refuse_value(at, files->v[of].directive, files->v[of].name, why);
+	return (v);
 }
 
 static bool
 load(struct verifying *k)
 {
-	struct source files[VERIFIER_FILES] = { 0 };
-	bool ok = true;
-	struct file f;
-	unsigned i;
+	struct file_set files = files_of(k->at.c);
+	struct tls_verifier *v;
 
-	for (i = 0; ok && i < VERIFIER_FILES; i++) {
-		f = file_of(k->c, i);
-		if (f.name == NULL)
-			continue;
-		files[i] = sources_get(k->sources, SOURCE_FILE, f.name, NULL);
-		if (files[i].err != 0)
-			ok = refuse(k, f, strerror(-files[i].err));
-	}
-	ok = ok && make(k, files);
-	for (i = 0; i < VERIFIER_FILES; i++)
-		source_free(&files[i]);
-	return (ok);
+	file_set_read(&files, k->sources);
+	v = make(&k->at, &files);
+	if (v != NULL)
+		g_hash_table_insert(k->p->made, name_of(k->at.c), v);
+	file_set_free(&files);
+	return (v != NULL);
 }
 
 /* ---- all of them */
@@ -139,37 +105,22 @@ of_block(const struct conf *c, void *arg)
 {
 	struct verifying *k = arg;
 
-	k->c = c;
+	k->at.c = c;
 	if (!c->ssl_verify || has(k->p, c))
 		return (true);
-	if (file_of(c, VERIFIER_AUTHORITIES).name == NULL)
-		return (config_refuse(k->config, c, "ssl.verifyclient.activate",
+	if (files_of(c).v[VERIFIER_AUTHORITIES].name == NULL)
+		return (config_refuse(&k->at, "ssl.verifyclient.activate",
 		    "ssl.verifyclient.ca-file is not set; write the file with the authorities that "
-		    "sign for clients",
-		    k->err, k->errsize));
+		    "sign for clients"));
 	return (load(k));
 }
 
 static bool
-of_socket(struct verifying *k, const char *socket)
+of_socket(const char *socket, const struct conf *c, void *arg)
 {
-	struct conf c;
+	struct verifying *k = arg;
 
-	config_socket(k->config, socket, &c);
-	return (!c.ssl_engine || config_each_at(k->config, socket, of_block, k));
-}
-
-/* Of each socket, and of one that the service manager passes and no block names. */
-static bool
-load_all(struct verifying *k)
-{
-	const char *name;
-	size_t i;
-
-	for (i = 0; (name = config_listen(k->config, i)) != NULL; i++)
-		if (!of_socket(k, name))
-			return (false);
-	return (!config_global(k->config)->ssl_engine || config_each(k->config, of_block, k));
+	return (config_each_at(k->at.config, socket, of_block, k));
 }
 
 static void
@@ -183,16 +134,14 @@ verifiers_new(const struct config *config, char *err, size_t errsize)
 {
 	struct verifiers *p = g_new0(struct verifiers, 1);
 	struct verifying k = { .p = p,
-		.config = config,
-		.sources = config_sources(config),
-		.err = err,
-		.errsize = errsize };
+		.at = { .config = config, .err = err, .errsize = errsize },
+		.sources = config_sources(config) };
 
 	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, verifier_free);
 	p->nobody = tls_verifier_nobody();
 	if (p->nobody == NULL)
 		snprintf(err, errsize, "not enough memory");
-	else if (load_all(&k))
+	else if (config_each_secure(config, of_socket, &k))
 		return (p);
 	verifiers_free(p);
 	return (NULL);
@@ -233,13 +182,14 @@ struct asking {
 static bool
 fetch(const struct conf *c, void *arg)
 {
+	const struct file_set files = files_of(c);
 	struct asking *a = arg;
 	struct source is;
 	const char *file;
 	unsigned i;
 
-	for (i = 0; c->ssl_verify && i < VERIFIER_FILES; i++) {
-		file = file_of(c, i).name;
+	for (i = 0; c->ssl_verify && i < files.n; i++) {
+		file = files.v[i].name;
 		if (file == NULL || !g_hash_table_add(a->asked, (char *)(uintptr_t)file))
 			continue;
 		is = sources_get(a->sources, SOURCE_FILE, file, NULL);

@@ -9,18 +9,15 @@
 #define KIB 1024u
 
 static bool
+stop(const char *socket, const struct conf *c, void *arg)
+{
+	return (false);
+}
+
+static bool
 speaks_tls(const struct config *config)
 {
-	const char *name;
-	struct conf c;
-	size_t i;
-
-	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
-		config_socket(config, name, &c);
-		if (c.ssl_engine)
-			return (true);
-	}
-	return (config_global(config)->ssl_engine);
+	return (!config_each_secure(config, stop, NULL));
 }
 
 void

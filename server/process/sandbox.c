@@ -21,18 +21,12 @@ struct reach {
 	size_t size;
 };
 
-static bool
-is_set(const char *s)
-{
-	return (s != NULL && s[0] != '\0');
-}
-
 static void
 add(GArray *paths, const char *path, unsigned rights)
 {
 	const struct sandbox_path p = { path, rights };
 
-	if (is_set(path))
+	if (conf_is_set(path))
 		g_array_append_val(paths, p);
 }
 
@@ -243,7 +237,7 @@ process_sandbox(struct process *ps, const struct config *config)
 static bool
 reaches(const struct reach *r, const char *directive, const char *dir)
 {
-	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_READ, dir))
+	if (!conf_is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_READ, dir))
 		return (true);
 	snprintf(r->why, r->size,
 	    "%s \"%s\": the running server may not read there (server.sandbox); restart it, or "
@@ -255,7 +249,7 @@ reaches(const struct reach *r, const char *directive, const char *dir)
 static bool
 reaches_spool(const struct reach *r, const char *directive, const char *dir)
 {
-	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_SPOOL, dir))
+	if (!conf_is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_SPOOL, dir))
 		return (true);
 	snprintf(r->why, r->size,
 	    "%s \"%s\": the running server may not write there (server.sandbox); restart it",
@@ -266,7 +260,7 @@ reaches_spool(const struct reach *r, const char *directive, const char *dir)
 static bool
 reaches_temp(const struct reach *r, const char *dir)
 {
-	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_REMOVE, dir))
+	if (!conf_is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_REMOVE, dir))
 		return (true);
 	snprintf(r->why, r->size,
 	    "proxy-core.x-sendfile-tempdir \"%s\": the running server may not remove files there "

@@ -330,9 +330,9 @@ is_within_reach(const struct cfg_block *b, const struct conf_input *in)
 	return (true);
 }
 
-bool
-config_each_at(const struct config *cfg, const char *socket,
-    bool (*fn)(const struct conf *, void *arg), void *arg)
+static bool
+each_at(const struct config *cfg, const char *socket, bool (*fn)(const struct conf *, void *arg),
+    void *arg)
 {
 	const struct conf_input in = { .socket = text_of(socket) };
 	const struct cfg_block *b;
@@ -371,4 +371,27 @@ config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg)
 			return (false);
 	}
 	return (true);
+}
+
+bool
+config_each_at(const struct config *cfg, const char *socket,
+    bool (*fn)(const struct conf *, void *arg), void *arg)
+{
+	return (socket != NULL ? each_at(cfg, socket, fn, arg) : config_each(cfg, fn, arg));
+}
+
+bool
+config_each_secure(const struct config *cfg,
+    bool (*fn)(const char *socket, const struct conf *, void *arg), void *arg)
+{
+	const char *socket;
+	struct conf c;
+	size_t i;
+
+	for (i = 0; (socket = config_listen(cfg, i)) != NULL; i++) {
+		config_socket(cfg, socket, &c);
+		if (c.ssl_engine && !fn(socket, &c, arg))
+			return (false);
+	}
+	return (!cfg->global.ssl_engine || fn(NULL, &cfg->global, arg));
 }

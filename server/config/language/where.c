@@ -55,14 +55,23 @@ config_where(const struct config *cfg, const struct conf *c, const char *names, 
 }
 
 bool
-config_refuse(const struct config *cfg, const struct conf *c, const char *names, const char *why,
-    char *err, size_t errsize)
+config_refuse(const struct conf_refusal *r, const char *names, const char *why)
 {
 	struct buf b;
 
-	buf_init(&b, errsize);
-	config_where(cfg, c, names, &b);
-	snprintf(err, errsize, "%.*s%s", (int)b.n, b.n != 0 ? b.p : "", why);
+	buf_init(&b, r->errsize);
+	config_where(r->config, r->c, names, &b);
+	snprintf(r->err, r->errsize, "%.*s%s", (int)b.n, b.n != 0 ? b.p : "", why);
 	buf_free(&b);
 	return (false);
+}
+
+bool
+config_refuse_value(const struct conf_refusal *r, const char *names, const char *value,
+    const char *why)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "\"%s\": %s", value, why);
+	return (config_refuse(r, names, line));
 }
