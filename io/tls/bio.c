@@ -8,17 +8,24 @@
 
 static BIO_METHOD *method;
 
+/* In a handshake it is whole records; its end may come before that of `in`. */
+static size_t
+in_memory(const struct tls_link *l)
+{
+	return ((l->fd < 0 ? l->in_whole : l->in.n) - l->in_at);
+}
+
 static int
 from_memory(struct tls_link *l, char *p, size_t n)
 {
-	size_t left = l->in.n - l->in_at;
+	size_t left = in_memory(l);
 
 	n = n < left ? n : left;
 	memcpy(p, l->in.p + l->in_at, n);
 	l->in_at += n;
 	if (l->in_at == l->in.n) {
 		buf_free(&l->in);
-		l->in_at = 0;
+		l->in_at = l->in_whole = 0;
 	}
 	return ((int)n);
 }
@@ -52,7 +59,7 @@ bio_read(BIO *b, char *p, int n)
 	BIO_clear_retry_flags(b);
 	if (n <= 0)
 		return (0);
-	if (l->in.n != l->in_at)
+	if (in_memory(l) != 0)
 		return (from_memory(l, p, (size_t)n));
 	if (l->fd >= 0 && !l->drained)
 		k = from_socket(l, p, (size_t)n);

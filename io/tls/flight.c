@@ -67,32 +67,46 @@ first_flight(const uint8_t *p, size_t n)
 		have = n < TLS_HEAD + length ? n : TLS_HEAD + length;
 		add(&hello, p + TLS_HEAD, have - TLS_HEAD);
 		found = judge_hello(&hello);
+		if (found == TLS_FLIGHT_READY && have != TLS_HEAD + length)
+			found = TLS_FLIGHT_MORE; /* the record has bytes of another message */
 	}
 	return (found);
 }
 
-/* OpenSSL judges what is wrong in these, and answers with an alert.  Whole records to the last byte
- * are a whole flight, in almost every network. */
-static enum tls_flight
-later_flight(const uint8_t *p, size_t n)
+static size_t
+whole_records(const uint8_t *p, size_t n)
 {
 	size_t at = 0, length;
 
 	while (n - at >= TLS_HEAD) {
 		length = length_of(p + at);
 		if (length > TLS_RECORD)
-			return (TLS_FLIGHT_READY);
+			return (n); /* OpenSSL answers with an alert */
 		if (n - at < TLS_HEAD + length)
 			break;
 		at += TLS_HEAD + length;
 	}
-	return (n != 0 && (at == n || n >= TLS_FLIGHT_MAX) ? TLS_FLIGHT_READY : TLS_FLIGHT_MORE);
+	return (at);
+}
+
+/* OpenSSL judges what is wrong in these, and answers with an alert.  Whole records to the last byte
+ * are a whole flight, in almost every network. */
+static enum tls_flight
+later_flight(size_t n, size_t whole)
+{
+	if (whole == 0)
+		return (TLS_FLIGHT_MORE);
+	return (whole == n || n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_READY : TLS_FLIGHT_PART);
 }
 
 enum tls_flight
-tls_flight(const void *p, size_t n, bool first)
+tls_flight(const void *p, size_t n, bool first, size_t *whole)
 {
-	enum tls_flight found = first ? first_flight(p, n) : later_flight(p, n);
+	enum tls_flight found;
 
-	return (first && found == TLS_FLIGHT_MORE && n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_LONG : found);
+	*whole = whole_records(p, n);
+	if (!first)
+		return (later_flight(n, *whole));
+	found = first_flight(p, n);
+	return (found == TLS_FLIGHT_MORE && n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_LONG : found);
 }

@@ -21,13 +21,15 @@
 
 enum tls_flight {
 	TLS_FLIGHT_MORE,
+	TLS_FLIGHT_PART, /* whole records, and a part: of the flight, or of what follows it */
 	TLS_FLIGHT_READY,
 	TLS_FLIGHT_HTTP,    /* plain HTTP */
 	TLS_FLIGHT_NOT_TLS, /* neither */
 	TLS_FLIGHT_LONG,    /* a hello longer than TLS_HELLO_MAX */
 };
 
-/* first: OpenSSL has had no byte of this client yet. */
-enum tls_flight tls_flight(const void *p, size_t n, bool first);
+/* first: OpenSSL has had no byte of this client yet.  *whole: bytes of whole records, which it may
+ * have; never those of a part, or the next head would be looked for in the middle of a record. */
+enum tls_flight tls_flight(const void *p, size_t n, bool first, size_t *whole);
 
 #endif

@@ -263,19 +263,27 @@ static bool
 next_flight(struct io *io, struct io_op *op, bool *stepped)
 {
 	struct tls_link *l = tls_link_of(op->sock);
+	enum tls_flight found = TLS_FLIGHT_MORE;
 	int64_t k = 1;
 
+	buf_drop(&l->in, l->in_at);
+	l->in_at = 0;
 	while (k > 0) {
-		switch (tls_flight(l->in.p + l->in_at, l->in.n - l->in_at, l->step == TLS_BEGINS)) {
+		found = tls_flight(l->in.p, l->in.n, l->step == TLS_BEGINS, &l->in_whole);
+		switch (found) {
 		case TLS_FLIGHT_READY: return (next_step(io, op, stepped));
 		case TLS_FLIGHT_HTTP: return (refused(op, SHAKE_HTTP, "plain HTTP"));
 		case TLS_FLIGHT_NOT_TLS: return (refused(op, SHAKE_NOT_TLS, "not TLS"));
 		case TLS_FLIGHT_LONG:
 			return (tls_ended(op, -EPROTO, "a hello of more than 16 KiB"));
+		case TLS_FLIGHT_PART:
 		case TLS_FLIGHT_MORE: break;
 		}
 		k = receive(l, op->sock);
 	}
+	/* The part may be of a request: it may take its time, and is for the link. */
+	if (k == -EAGAIN && found == TLS_FLIGHT_PART)
+		return (next_step(io, op, stepped));
 	return (k == -EAGAIN ? tls_park(io, op, false) : tls_ended(op, k, NULL));
 }
 

@@ -49,7 +49,7 @@ struct tls_link {
 	char *host;                    /* that the hello names, for facts; NULL: none */
 	/* Received, and not given to OpenSSL yet. */
 	struct buf in;
-	size_t in_at;
+	size_t in_at, in_whole; /* up to here are whole records; it gets no part of one */
 	/* Written by OpenSSL, and not accepted by the socket yet. */
 	struct buf out;
 	size_t out_at;

@@ -18,21 +18,24 @@ const struct fuzz_seed fuzz_seeds[] = {
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	enum tls_flight whole, part = TLS_FLIGHT_MORE, later;
+	enum tls_flight all, part = TLS_FLIGHT_MORE, later;
 	char buf[TLS_NAME_MAX + 1];
 	struct text name;
-	size_t i;
+	size_t i, whole;
 
 	n = n < TLS_FLIGHT_MAX ? n : TLS_FLIGHT_MAX;
-	whole = tls_flight(p, n, true);
-	must(whole != TLS_FLIGHT_MORE || n < TLS_FLIGHT_MAX);
+	all = tls_flight(p, n, true, &whole);
+	must(whole <= n && (all != TLS_FLIGHT_READY || whole != 0));
+	must(all != TLS_FLIGHT_MORE || n < TLS_FLIGHT_MAX);
 	for (i = 0; i <= n && part == TLS_FLIGHT_MORE; i++)
-		part = tls_flight(p, i, true);
-	must(part == whole);
+		part = tls_flight(p, i, true, &whole);
+	must(part == all);
 	(void)tls_hello_resumes(p, n);
 	name = tls_hello_name(p, n, buf);
 	must(name.n <= TLS_NAME_MAX && (name.n == 0 || strlen(buf) == name.n));
-	later = tls_flight(p, n, false);
-	must(later == TLS_FLIGHT_READY || (later == TLS_FLIGHT_MORE && n < TLS_FLIGHT_MAX));
+	later = tls_flight(p, n, false, &whole);
+	must(later == TLS_FLIGHT_READY || n < TLS_FLIGHT_MAX);
+	must((later == TLS_FLIGHT_MORE) == (whole == 0) && whole <= n);
+	must(later != TLS_FLIGHT_READY || tls_flight(p, whole, false, &i) == TLS_FLIGHT_READY);
 	return (0);
 }

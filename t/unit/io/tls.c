@@ -561,6 +561,71 @@ TLS_TEST("/tls/a handshake byte by byte, and a request at once")
 	peer_free(&p);
 }
 
+/* What the peer has written, in the socket: n bytes, or all. */
+static size_t
+pass_on(BIO *out, int fd, size_t n)
+{
+	char bytes[20000];
+	int k = BIO_read(out, bytes, (int)MIN(n, sizeof(bytes)));
+
+	g_assert_true(k <= 0 || write(fd, bytes, (size_t)k) == k);
+	return (k > 0 ? (size_t)k : 0);
+}
+
+static bool
+is_answered(struct peer *p)
+{
+	char c;
+
+	return (recv(p->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
+}
+
+/* The rest of a body's first record comes when it likes. */
+TLS_TEST("/tls/a handshake does not wait for the record that follows it")
+{
+	BIO *out = BIO_new(BIO_s_mem());
+	size_t sent = 0, finished;
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, TLS1_3_VERSION);
+	SSL_set0_wbio(p.ssl, out);
+	shake_begin(&s, 5000);
+	while (SSL_do_handshake(p.ssl) != 1) {
+		finished = pass_on(out, fd, SIZE_MAX);
+		if (sent == 0) /* of the record that changes ciphers, which changes nothing */
+			g_assert_cmpint(write(fd, "\x14\x03\x03", 3), ==, 3);
+		while (!is_answered(&p))
+			go_round();
+		if (sent == 0)
+			g_assert_cmpint(write(fd, "\x00\x01\x01", 3), ==, 3);
+		sent += finished;
+	}
+	finished = BIO_pending(out);
+	memset(got, 'b', 10000);
+	g_assert_cmpint(SSL_write(p.ssl, got, 10000), ==, 10000);
+	(void)pass_on(out, fd, finished + 5000);
+	while (!shake.done)
+		go_round();
+	g_assert_cmpint(shake.res, ==, 0);
+	wait_init(&w, IO_RECV, &s);
+	w.op.done = keep_done;
+	w.op.deadline_ms = 5000;
+	ngot = 0;
+	wait_submit(&w);
+	go_round();
+	g_assert_false(w.done);
+	(void)pass_on(out, fd, SIZE_MAX);
+	while (!w.done)
+		go_round();
+	g_assert_cmpuint(ngot, ==, 10000);
+	sock_close(&s);
+	peer_free(&p);
+}
+
 /* The event of the first read has brought both records. */
 TLS_TEST("/tls/bytes that OpenSSL holds make the next receive ready")
 {
@@ -1057,10 +1122,12 @@ TLS_TEST("/tls/a hello names its host, in any records")
 	g_assert_cmpuint(tls_hello_name(bytes, n, buf).n, ==, 0); /* it names none */
 }
 
+static size_t whole;
+
 static enum tls_flight
 first(const char *p, size_t n)
 {
-	return (tls_flight(p, n, true));
+	return (tls_flight(p, n, true, &whole));
 }
 
 TLS_TEST("/tls/a flight is whole at its last byte")
@@ -1079,10 +1146,19 @@ TLS_TEST("/tls/a flight is whole at its last byte")
 		g_assert_cmpint(first(split, i), ==, TLS_FLIGHT_MORE);
 	g_assert_cmpint(first(split, at), ==, TLS_FLIGHT_READY);
 	for (i = 1; i < n; i++)
-		g_assert_cmpint(tls_flight(bytes, i, false), ==, TLS_FLIGHT_MORE);
-	g_assert_cmpint(tls_flight(bytes, n, false), ==, TLS_FLIGHT_READY);
-	g_assert_cmpint(tls_flight("", 0, false), ==, TLS_FLIGHT_MORE);
-	g_assert_cmpint(tls_flight("\x17\x03\x03\xff\xff", 5, false), ==, TLS_FLIGHT_READY);
+		g_assert_cmpint(tls_flight(bytes, i, false, &whole), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(tls_flight(bytes, n, false, &whole), ==, TLS_FLIGHT_READY);
+	g_assert_cmpint(tls_flight("", 0, false, &whole), ==, TLS_FLIGHT_MORE);
+	for (i = 1; i < n; i++) { /* and a part of the next record */
+		memcpy(split, bytes, n);
+		memcpy(split + n, bytes, i);
+		g_assert_cmpint(first(split, n + i), ==, TLS_FLIGHT_READY);
+		g_assert_cmpuint(whole, ==, n);
+		g_assert_cmpint(tls_flight(split, n + i, false, &whole), ==, TLS_FLIGHT_PART);
+		g_assert_cmpuint(whole, ==, n);
+	}
+	g_assert_cmpint(first("\x16\x03\x01\x00\x05\x01\x00\x00\x00", 9), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(tls_flight("\x17\x03\x03\xff\xff", 5, false, &whole), ==, TLS_FLIGHT_READY);
 	g_assert_cmpint(first("\x16\x03\x01\x00\x00", 5), ==, TLS_FLIGHT_NOT_TLS);
 	g_assert_cmpint(first("\x16\x03\x01\x00\x01\x02", 6), ==, TLS_FLIGHT_NOT_TLS);
 	g_assert_cmpint(first("\x80\x2e", 2), ==, TLS_FLIGHT_NOT_TLS); /* SSL 2 */
