@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-enum { TYPE_HANDSHAKE = 22, CLIENT_HELLO = 1, VERSION_3 = 3 };
+enum { TYPE_FIRST = 20, TYPE_HANDSHAKE = 22, TYPE_LAST = 23, CLIENT_HELLO = 1, VERSION_3 = 3 };
 #define MESSAGE_HEAD 4u /* type and length of a message of the handshake */
 
 /* The bytes of a hello, which may lie in several records. */
@@ -62,8 +62,10 @@ first_flight(const uint8_t *p, size_t n)
 		if (n < TLS_HEAD)
 			return (TLS_FLIGHT_MORE);
 		length = length_of(p);
-		if (length == 0 || length > TLS_RECORD)
+		if (length == 0)
 			return (TLS_FLIGHT_NOT_TLS);
+		if (length > TLS_PLAIN)
+			return (TLS_FLIGHT_BROKEN);
 		have = n < TLS_HEAD + length ? n : TLS_HEAD + length;
 		add(&hello, p + TLS_HEAD, have - TLS_HEAD);
 		found = judge_hello(&hello);
@@ -73,15 +75,24 @@ first_flight(const uint8_t *p, size_t n)
 	return (found);
 }
 
+/* Of TLS 1.3 all that is encrypted has the last type; of TLS 1.2 messages of 16 bytes have another
+ * one. */
+static bool
+is_record(const uint8_t *head)
+{
+	size_t most = head[0] == TYPE_LAST ? TLS_RECORD : TLS_PLAIN;
+
+	return (head[0] >= TYPE_FIRST && head[0] <= TYPE_LAST && head[1] == VERSION_3 &&
+		length_of(head) <= most);
+}
+
 static size_t
 whole_records(const uint8_t *p, size_t n)
 {
 	size_t at = 0, length;
 
-	while (n - at >= TLS_HEAD) {
+	while (n - at >= TLS_HEAD && is_record(p + at)) {
 		length = length_of(p + at);
-		if (length > TLS_RECORD)
-			return (n); /* OpenSSL answers with an alert */
 		if (n - at < TLS_HEAD + length)
 			break;
 		at += TLS_HEAD + length;
@@ -89,14 +100,15 @@ whole_records(const uint8_t *p, size_t n)
 	return (at);
 }
 
-/* OpenSSL judges what is wrong in these, and answers with an alert.  Whole records to the last byte
- * are a whole flight, in almost every network. */
+/* Whole records to the last byte are a whole flight, in almost every network. */
 static enum tls_flight
-later_flight(size_t n, size_t whole)
+later_flight(const uint8_t *p, size_t n, size_t whole)
 {
+	bool broken = n - whole >= TLS_HEAD && !is_record(p + whole);
+
 	if (whole == 0)
-		return (TLS_FLIGHT_MORE);
-	return (whole == n || n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_READY : TLS_FLIGHT_PART);
+		return (broken ? TLS_FLIGHT_BROKEN : TLS_FLIGHT_MORE);
+	return (whole == n || broken || n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_READY : TLS_FLIGHT_PART);
 }
 
 enum tls_flight
@@ -105,8 +117,8 @@ tls_flight(const void *p, size_t n, bool first, size_t *whole)
 	enum tls_flight found;
 
 	*whole = whole_records(p, n);
-	if (!first)
-		return (later_flight(n, *whole));
-	found = first_flight(p, n);
-	return (found == TLS_FLIGHT_MORE && n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_LONG : found);
+	found = first ? first_flight(p, n) : later_flight(p, n, *whole);
+	if (found == TLS_FLIGHT_BROKEN)
+		*whole = TLS_HEAD;
+	return (first && found == TLS_FLIGHT_MORE && n >= TLS_FLIGHT_MAX ? TLS_FLIGHT_LONG : found);
 }

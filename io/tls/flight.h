@@ -14,8 +14,9 @@
 
 /* Longer hellos are refused.  Those of browsers have up to 2 KB. */
 #define TLS_HELLO_MAX (16u << 10)
-#define TLS_HEAD      5u                  /* bytes of the head of a record */
-#define TLS_RECORD    ((16u << 10) + 256) /* most bytes of a record */
+#define TLS_HEAD      5u                /* bytes of the head of a record */
+#define TLS_PLAIN     (16u << 10)       /* most bytes of a record */
+#define TLS_RECORD    (TLS_PLAIN + 256) /* ... that is encrypted */
 /* Bytes of a client that are kept until the next step. */
 #define TLS_FLIGHT_MAX (20u << 10)
 
@@ -26,6 +27,7 @@ enum tls_flight {
 	TLS_FLIGHT_HTTP,    /* plain HTTP */
 	TLS_FLIGHT_NOT_TLS, /* neither */
 	TLS_FLIGHT_LONG,    /* a hello longer than TLS_HELLO_MAX */
+	TLS_FLIGHT_BROKEN,  /* no such record, or one that is too long: a head is all of *whole */
 };
 
 /* first: OpenSSL has had no byte of this client yet.  *whole: bytes of whole records, which it may

@@ -259,6 +259,31 @@ next_step(struct io *io, struct io_op *op, bool *stepped)
 	return (false);
 }
 
+/* Before there is an object of OpenSSL. */
+static bool
+refused_alert(struct io_op *op, unsigned char alert, const char *why)
+{
+	const unsigned char record[] = { 21, 3, 3, 0, 2, SSL3_AL_FATAL, alert };
+	struct tls_link *l = tls_link_of(op->sock);
+
+	buf_add(&l->out, record, sizeof(record));
+	(void)tls_flush(l, op->sock, false);
+	return (refused(op, SHAKE_OTHER, why));
+}
+
+/* OpenSSL encrypts the alert.  It waits for some bodies of such records, so this head is made one
+ * that it judges at once. */
+static bool
+broken(struct io *io, struct io_op *op, bool *stepped)
+{
+	struct tls_link *l = tls_link_of(op->sock);
+
+	if (l->step == TLS_BEGINS)
+		return (refused_alert(op, SSL_AD_RECORD_OVERFLOW, "a record of more than 16 KiB"));
+	memset(l->in.p + TLS_HEAD - 2, 0xff, 2);
+	return (next_step(io, op, stepped));
+}
+
 static bool
 next_flight(struct io *io, struct io_op *op, bool *stepped)
 {
@@ -275,7 +300,9 @@ next_flight(struct io *io, struct io_op *op, bool *stepped)
 		case TLS_FLIGHT_HTTP: return (refused(op, SHAKE_HTTP, "plain HTTP"));
 		case TLS_FLIGHT_NOT_TLS: return (refused(op, SHAKE_NOT_TLS, "not TLS"));
 		case TLS_FLIGHT_LONG:
-			return (tls_ended(op, -EPROTO, "a hello of more than 16 KiB"));
+			return (refused_alert(op, SSL_AD_ILLEGAL_PARAMETER,
+			    "a hello of more than 16 KiB"));
+		case TLS_FLIGHT_BROKEN: return (broken(io, op, stepped));
 		case TLS_FLIGHT_PART:
 		case TLS_FLIGHT_MORE: break;
 		}

@@ -34,8 +34,9 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	name = tls_hello_name(p, n, buf);
 	must(name.n <= TLS_NAME_MAX && (name.n == 0 || strlen(buf) == name.n));
 	later = tls_flight(p, n, false, &whole);
-	must(later == TLS_FLIGHT_READY || n < TLS_FLIGHT_MAX);
+	must(later == TLS_FLIGHT_READY || later == TLS_FLIGHT_BROKEN || n < TLS_FLIGHT_MAX);
 	must((later == TLS_FLIGHT_MORE) == (whole == 0) && whole <= n);
+	must(later != TLS_FLIGHT_BROKEN || whole == TLS_HEAD);
 	must(later != TLS_FLIGHT_READY || tls_flight(p, whole, false, &i) == TLS_FLIGHT_READY);
 	return (0);
 }

@@ -393,6 +393,7 @@ TLS_TEST("/tls/a client that stops has one deadline for all steps")
 static void
 test_not_tls(const char *bytes, size_t n, enum io_handshake_fault fault, const char *why)
 {
+	char alert[16];
 	struct io_sock s;
 	int fd;
 
@@ -402,8 +403,10 @@ test_not_tls(const char *bytes, size_t n, enum io_handshake_fault fault, const c
 	g_assert_cmpint(wait_for(&shake), ==, -EPROTO);
 	g_assert_cmpstr(shake.op.handshake.why, ==, why);
 	g_assert_cmpint(shake.op.handshake.fault, ==, fault);
-	close(fd);
+	/* an alert, and the end */
 	sock_close(&s);
+	g_assert_cmpint(read(fd, alert, sizeof(alert)), ==, fault == SHAKE_OTHER ? 7 : 0);
+	close(fd);
 }
 
 TLS_TEST("/tls/a client that speaks plain HTTP, or none")
@@ -412,6 +415,43 @@ TLS_TEST("/tls/a client that speaks plain HTTP, or none")
 	test_not_tls("\0\1\2\3\4\5", 6, SHAKE_NOT_TLS, "not TLS");
 	test_not_tls("\x16\x03\x01\x00\x04\x01\x01\x00\x00", 9, SHAKE_OTHER,
 	    "a hello of more than 16 KiB");
+	test_not_tls("\x16\x03\x01\x40\x01\x01", 6, SHAKE_OTHER, "a record of more than 16 KiB");
+}
+
+/* head: of a record whose bytes never come, after a hello. */
+static void
+test_broken(int version, const char *head)
+{
+	BIO *out = BIO_new(BIO_s_mem());
+	struct io_sock s;
+	struct peer p;
+	char c;
+	int fd;
+
+	unix_pair(&s, &fd, 0);
+	peer_init(&p, fd, version);
+	shake_begin(&s, 5000);
+	g_assert_cmpint(SSL_do_handshake(p.ssl), <=, 0); /* the hello */
+	SSL_set0_wbio(p.ssl, out);
+	while (recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+		go_round();
+	g_assert_cmpint(write(fd, head, TLS_HEAD), ==, TLS_HEAD);
+	g_assert_cmpint(wait_for(&shake), ==, -EPROTO);
+	ERR_clear_error();
+	if (SSL_do_handshake(p.ssl) == 1)
+		g_assert_cmpint(SSL_read(p.ssl, &c, 1), <=, 0);
+	g_assert_cmpint(ERR_GET_REASON(ERR_peek_last_error()), ==,
+	    SSL_R_TLSV1_ALERT_RECORD_OVERFLOW);
+	ERR_clear_error();
+	sock_close(&s);
+	peer_free(&p);
+}
+
+TLS_TEST("/tls/a record that is too long gets an alert at once")
+{
+	test_broken(TLS1_2_VERSION, "\x16\x03\x03\x40\x01");
+	test_broken(TLS1_2_VERSION, "\x17\x03\x03\xff\xff");
+	test_broken(TLS1_3_VERSION, "\x17\x03\x03\x41\x01");
 }
 
 TLS_TEST("/tls/an old client gets an alert")
@@ -1125,6 +1165,30 @@ TLS_TEST("/tls/a hello names its host, in any records")
 static size_t whole;
 
 static enum tls_flight
+later(const char *p, size_t n)
+{
+	return (tls_flight(p, n, false, &whole));
+}
+
+TLS_TEST("/tls/a head tells that a record is unknown, or too long")
+{
+	char two[11] = "\x14\x03\x03\x00\x01\x01";
+
+	g_assert_cmpint(later("\x17\x03\x03\x41\x00", 5), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(later("\x17\x03\x03\x41\x01", 5), ==, TLS_FLIGHT_BROKEN);
+	g_assert_cmpint(later("\x16\x03\x03\x40\x00", 5), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(later("\x16\x03\x03\x40\x01", 5), ==, TLS_FLIGHT_BROKEN);
+	g_assert_cmpint(later("\x13\x03\x03\x00\x10", 5), ==, TLS_FLIGHT_BROKEN);
+	g_assert_cmpint(later("\x18\x03\x03\x00\x10", 5), ==, TLS_FLIGHT_BROKEN);
+	g_assert_cmpint(later("\x17\x02\x03\x00\x10", 5), ==, TLS_FLIGHT_BROKEN);
+	g_assert_cmpuint(whole, ==, TLS_HEAD);
+	memcpy(two + 6, "GET /", 5); /* what is right comes first */
+	g_assert_cmpint(later(two, 10), ==, TLS_FLIGHT_PART);
+	g_assert_cmpint(later(two, 11), ==, TLS_FLIGHT_READY);
+	g_assert_cmpuint(whole, ==, 6);
+}
+
+static enum tls_flight
 first(const char *p, size_t n)
 {
 	return (tls_flight(p, n, true, &whole));
@@ -1158,7 +1222,8 @@ TLS_TEST("/tls/a flight is whole at its last byte")
 		g_assert_cmpuint(whole, ==, n);
 	}
 	g_assert_cmpint(first("\x16\x03\x01\x00\x05\x01\x00\x00\x00", 9), ==, TLS_FLIGHT_MORE);
-	g_assert_cmpint(tls_flight("\x17\x03\x03\xff\xff", 5, false, &whole), ==, TLS_FLIGHT_READY);
+	g_assert_cmpint(first("\x16\x03\x01\x40\x00\x01", 6), ==, TLS_FLIGHT_MORE);
+	g_assert_cmpint(first("\x16\x03\x01\x40\x01\x01", 6), ==, TLS_FLIGHT_BROKEN);
 	g_assert_cmpint(first("\x16\x03\x01\x00\x00", 5), ==, TLS_FLIGHT_NOT_TLS);
 	g_assert_cmpint(first("\x16\x03\x01\x00\x01\x02", 6), ==, TLS_FLIGHT_NOT_TLS);
 	g_assert_cmpint(first("\x80\x2e", 2), ==, TLS_FLIGHT_NOT_TLS); /* SSL 2 */
