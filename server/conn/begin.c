@@ -55,17 +55,17 @@ listener_nr(const struct worker *w, const char *listener)
 }
 
 static const struct listener *
-listener_of(const struct conn *c)
+listener_of(const struct worker *w, const char *name)
 {
-	size_t i = listener_nr(c->w, c->listener);
+	size_t i = listener_nr(w, name);
 
-	return (i < c->w->base.conf.nlisteners ? &c->w->base.conf.listeners[i] : NULL);
+	return (i < w->base.conf.nlisteners ? &w->base.conf.listeners[i] : NULL);
 }
 
 static bool
-is_secure(const struct conn *c)
+is_secure(const struct worker *w, const char *listener)
 {
-	const struct listener *l = listener_of(c);
+	const struct listener *l = listener_of(w, listener);
 
 	return (l != NULL && l->secure != NULL);
 }
@@ -73,7 +73,7 @@ is_secure(const struct conn *c)
 static const struct conn_state *
 after_header(const struct conn *c)
 {
-	return (is_secure(c) ? &st_handshake : &st_read_head);
+	return (c->secure ? &st_handshake : &st_read_head);
 }
 
 static void
@@ -82,6 +82,9 @@ start(struct conn *c, bool shaken)
 	bool waits = !c->proxied && c->nreq == 0 && trust_proxies(c->trust, &c->peer);
 
 	c->trusted = trust_forwards(c->trust, &c->peer);
+	/* A reload has given TLS to its socket, or taken it: the client learns that when it comes
+	 * again. */
+	c->close_after = c->secure != is_secure(c->w, c->listener);
 	c->state = shaken ? &st_read_head : waits ? &st_proxy_header : after_header(c);
 }
 
@@ -101,6 +104,7 @@ conn_make(struct worker *w, const struct moved *m)
 	c->peer = m->peer;
 	c->proxied = m->proxied;
 	c->tls = m->tls;
+	c->secure = m->secure;
 	c->listener = m->listener;
 	c->trust = w->trusts[listener_nr(w, m->listener)];
 	io_sock_init(&c->sock, m->fd);
@@ -139,6 +143,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 	struct moved m = { .fd = fd,
 		.from = client_addr_of(&peer->sa),
 		.peer = *peer,
+		.secure = is_secure(w, listener),
 		.listener = listener };
 
 	if (conn_refuses_peer(w, peer) || !is_admitted(w, m.from, &m.counted)) {
@@ -325,12 +330,16 @@ handshake_ms(uint64_t read_idle_s)
 const struct conn_state *
 conn_handshake(struct conn *c)
 {
+	const struct listener *l = listener_of(c->w, c->listener);
+
+	if (l == NULL || l->secure == NULL)
+		return (&st_close); /* it has said nothing yet, and TLS has gone */
 	c->receiving = true;
 	c->op.kind = IO_HANDSHAKE;
 	c->op.done = shaken;
 	c->op.client = client_addr_key(client_addr_of(&c->peer.sa));
-	c->op.handshake.with = listener_of(c)->secure;
-	c->op.handshake.verifier = listener_of(c)->verifier;
+	c->op.handshake.with = l->secure;
+	c->op.handshake.verifier = l->verifier;
 	c->op.handshake.choose = c->w->base.plain ? NULL : secure_of_host;
 	c->op.handshake.early = c->in;
 	c->op.deadline_ms = handshake_ms(c->w->base.global->read_idle);

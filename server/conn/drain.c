@@ -29,6 +29,7 @@ conn_hand_over(struct conn *c)
 		.peer = c->peer,
 		.proxied = c->proxied,
 		.tls = c->tls,
+		.secure = c->secure,
 		.counted = c->counted,
 		.listener = c->listener };
 

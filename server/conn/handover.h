@@ -34,6 +34,7 @@ struct moved {
 	union io_addr peer; /* as the PROXY protocol gave it */
 	bool proxied;       /* the header of the PROXY protocol was read */
 	bool tls;
+	bool secure;            /* its socket spoke TLS when it was accepted */
 	struct client *counted; /* NULL: not counted */
 	/* Before take the name of its listener; afterwards the same name in the takers' list. */
 	const char *listener;

@@ -96,6 +96,7 @@ struct conn {
 	bool in_run;
 	bool proxied;  /* the header of the PROXY protocol was read */
 	bool tls;      /* the client uses TLS, to this server or to the proxy */
+	bool secure;   /* its socket spoke TLS when it was accepted: so does the client */
 	bool trusted;  /* fields of the peer about its clients are believed */
 	uint8_t phase; /* enum phase, as counted in the worker's counters */
 };

@@ -288,6 +288,48 @@ subtest 'a reload takes a new certificate, and a wrong one is refused' => sub {
 	like $kept->rest, qr/two .*three/s, 'the old reply goes on';
 };
 
+subtest 'a reload gives TLS to a socket, or takes it: each connection stays what it is' => sub {
+	my $s = Test::Server->start(conf => 'server.max-worker = 1');
+	$s->write('a', 'safe');
+	my $plain = slurp($s->run . '/server.conf');
+	my $reloads = 0;
+	my $reload = sub ($conf) {
+		put($s->run . '/server.conf', $conf);
+		$s->signal('USR1');
+		return is scalar($s->wait_lines(++$reloads, qr/ev=reloaded/)), $reloads, 'a reload';
+	};
+	my $answered = sub ($what, @conns) {
+		for (@conns) {
+			$_->send(req('/a'));
+			my $r = $_->reply // {};
+			is $r->{body}, 'safe', "$what is answered";
+			is $r->{header}{connection}, 'close', '... and told to come again';
+		}
+	};
+	my ($silent, @kept) = map { $s->connect } 0 .. 10;        # accepted in this order
+	for (@kept) { $_->send(req('/a')); is $_->reply->{body}, 'safe', 'plain' }
+	$reload->(ssl() . $plain);
+	$answered->('a plain connection', @kept);
+	$answered->('... that was silent', $silent);
+	my @secure = map { Test::Tls::client($s) } 1 .. 10;
+	for (@secure) { $_->send(req('/a')); is $_->reply->{body}, 'safe', 'TLS' }
+	$reload->($plain);
+	$answered->('a connection with TLS', @secure);
+	my $c = $s->connect;
+	$c->send(req('/a'));
+	is $c->reply->{body}, 'safe', 'a new one is plain';
+
+	$reload->(ssl() . qq{server.proxy-protocol = ( "127.0.0.1" )\n$plain});
+	my $waits = $s->connect;
+	$c = $s->connect;
+	$c->send("PROXY UNKNOWN\r\n" . hello());
+	like $c->take(3), qr/^\x16\x03\x03/, 'the socket has TLS';
+	$reload->(qq{server.proxy-protocol = ( "127.0.0.1" )\n$plain});
+	$waits->send("PROXY UNKNOWN\r\n");
+	is $waits->rest, '', 'one that has not begun its handshake ends';
+	ok $waits->{eof}, '... at once';
+};
+
 # ---------------------------------------------------------------- hosts
 
 subtest 'a host has a certificate of its own' => sub {
