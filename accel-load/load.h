@@ -28,8 +28,8 @@ struct load_conf {
 	const char *const *words; /* URLs; with merge, files */
 	const char *list;         /* --urls */
 	unsigned connections, pipeline, threads;
-	uint64_t fetches; /* 0: no limit */
-	uint64_t run_ns, timeout_ns;
+	uint64_t fetches;                     /* 0: no limit */
+	uint64_t warm_ns, run_ns, timeout_ns; /* the first two one after the other */
 	bool silence; /* timeout_ns counts from the last byte, not from the request */
 	double rate;  /* requests a second; 0: closed loop */
 	bool tls_resume;

@@ -18,7 +18,7 @@
 
 static struct given {
 	struct load_conf conf;
-	double seconds, timeout, silence;
+	double seconds, timeout, silence, warm_up;
 	unsigned manual; /* 1: as text, 2: as roff */
 	bool version;
 } given;
@@ -117,6 +117,10 @@ static const struct option rows[] = {
 	{ "seconds", 'd', "S", OPTION_OWN, AT(seconds), .read = read_seconds,
 	    .expected = "seconds from 0.001 to 86400",
 	    .prose = "Ends after S seconds.  Default: 10; with --fetches and --hold 3600." },
+	{ "warm-up", '\0', "S", OPTION_OWN, AT(warm_up), .read = read_seconds,
+	    .expected = "seconds from 0.001 to 86400",
+	    .prose = "S seconds before those of --seconds, which the report leaves out: "
+		     "connections are made, and files are read for the first time." },
 	{ "rate", 'r', "R", OPTION_OWN, AT(conf.rate), .read = read_rate,
 	    .expected = "requests a second, 0.001 to 10000000",
 	    .prose = "Open loop: starts R requests a second by the clock, answered or not." },
@@ -235,6 +239,8 @@ contradiction(const struct load_conf *c)
 		    "and --hold");
 	if (c->hold && (c->rate > 0 || c->close || c->fetches != 0))
 		return ("--hold is without --rate, --close and --fetches");
+	if (given.warm_up > 0 && (c->hold || c->fetches != 0))
+		return ("--warm-up is without --hold and --fetches");
 	if (c->unix_path != NULL && c->from != NULL)
 		return ("--unix and --from exclude each other");
 	if (given.timeout > 0 && given.silence > 0)
@@ -258,6 +264,7 @@ complete(struct load_conf *c)
 	if (s <= 0)
 		s = c->fetches != 0 || c->hold ? BOUNDED_S : DEFAULT_S;
 	c->run_ns = (uint64_t)(s * (double)NS_PER_S);
+	c->warm_ns = (uint64_t)(given.warm_up * (double)NS_PER_S);
 	c->silence = given.silence > 0;
 	if (given.timeout <= 0)
 		given.timeout = given.silence > 0 ? given.silence : TIMEOUT_S;

@@ -42,9 +42,13 @@ static struct count_progress
 measure(const struct whole *w)
 {
 	struct count_progress sum = { 0 }, one;
+	const struct counts *counts;
 
-	for (unsigned i = 0; i < w->nthreads; i++) {
-		count_progress(w->threads[i]->counts, &one);
+	for (unsigned i = 0; i < 2 * w->nthreads; i++) {
+		counts = i % 2 == 0 ? w->threads[i / 2]->counted : w->threads[i / 2]->warming;
+		if (counts == NULL)
+			continue;
+		count_progress(counts, &one);
 		sum.requests += one.requests;
 		sum.answered += one.answered;
 		sum.errors += one.errors;
@@ -263,12 +267,12 @@ cleanup(struct whole *w)
 static double
 seconds_of(const struct whole *w)
 {
-	uint64_t end = w->run.start_ns;
+	uint64_t end = w->run.warm_ns;
 
 	for (unsigned i = 0; i < w->nthreads; i++)
 		if (w->threads[i]->ended_ns > end)
 			end = w->threads[i]->ended_ns;
-	return ((double)(end - w->run.start_ns) / NS_PER_S);
+	return ((double)(end - w->run.warm_ns) / NS_PER_S);
 }
 
 /* Runs the threads to their end. */
@@ -281,7 +285,8 @@ load(struct whole *w)
 	int err = 0;
 
 	w->run.start_ns = w->last_ns = clock_mono_ns();
-	w->run.end_ns = w->run.start_ns + w->run.conf->run_ns;
+	w->run.warm_ns = w->run.start_ns + w->run.conf->warm_ns;
+	w->run.end_ns = w->run.warm_ns + w->run.conf->run_ns;
 	while (err == 0 && started < w->nthreads)
 		if ((err = thread_start(w->threads[started])) == 0)
 			started++;
@@ -296,6 +301,8 @@ load(struct whole *w)
 		thread_join(w->threads[--started]);
 	if (!w->run.conf->hold)
 		w->seconds = seconds_of(w);
+	if (w->run.conf->warm_ns != 0)
+		cpu = w->threads[0]->warm_cpu_ns;
 	w->cpu_s = (double)(clock_process_cpu_ns() - cpu) / NS_PER_S;
 	clear_progress(w);
 	return (err != 0 ? failed("a thread", err) : 0);
@@ -335,7 +342,7 @@ report(const struct whole *w)
 	if (sum == NULL)
 		return (failed("report", -ENOMEM));
 	for (unsigned i = 0; i < w->nthreads; i++) {
-		counts_add(sum, w->threads[i]->counts);
+		counts_add(sum, w->threads[i]->counted);
 		r.never += w->threads[i]->never;
 		r.least = w->threads[i]->least < r.least ? w->threads[i]->least : r.least;
 	}

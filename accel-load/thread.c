@@ -37,11 +37,13 @@ thread_new(const struct run *run, unsigned nr, int *err)
 	list_init(&t->running);
 	list_init(&t->ending);
 	turn_begin(&t->turn, run->conf, nr);
-	t->counts = counts_new();
+	t->counts = t->counted = counts_new();
+	if (run->conf->warm_ns != 0)
+		t->counts = t->warming = counts_new();
 	t->conns = calloc(t->nconns, sizeof(*t->conns));
 	for (unsigned i = 0; t->conns != NULL && i < t->nconns; i++)
 		good &= conn_init(&t->conns[i], t);
-	if (good && t->counts != NULL && t->conns != NULL)
+	if (good && t->counts != NULL && t->counted != NULL && t->conns != NULL)
 		t->io = io_new(&none, err);
 	if (t->io != NULL)
 		return (t);
@@ -57,7 +59,8 @@ thread_free(struct thread *t)
 		conn_free(&t->conns[i]);
 	free(t->conns);
 	secure_close(t->run->urls->targets, &t->secure);
-	counts_free(t->counts);
+	counts_free(t->warming);
+	counts_free(t->counted);
 	free(t);
 }
 
@@ -148,6 +151,21 @@ begin_rounds(struct thread *t)
 		conn_release(&t->conns[i]);
 }
 
+/* Requests under way count as those that come.  Returns the time at which the warm-up ends. */
+static uint64_t
+end_warm_up(struct thread *t)
+{
+	if (t->counts == t->counted)
+		return (NEVER);
+	if (t->now < t->run->warm_ns)
+		return (t->run->warm_ns);
+	count_withdrawn(t->counts, (unsigned)t->outstanding);
+	t->counts = t->counted;
+	count_requests(t->counts, (unsigned)t->outstanding);
+	t->warm_cpu_ns = clock_process_cpu_ns();
+	return (NEVER);
+}
+
 static void
 loop(struct thread *t)
 {
@@ -162,7 +180,8 @@ loop(struct thread *t)
 				return;
 			tell_done(t, t->round);
 		}
-		wake = earlier(expire(t), wake_rested(t));
+		wake = end_warm_up(t);
+		wake = earlier(wake, earlier(expire(t), wake_rested(t)));
 		wake = earlier(wake, pace_start_due(t));
 		io_wake_at(t->io, earlier(wake, t->run->end_ns));
 		io_run(t->io);

@@ -25,9 +25,9 @@ struct run {
 	const struct load_conf *conf;
 	struct urls *urls;
 	const struct load_protocol *protocol;
-	const struct sockaddr *from; /* NULL: any */
-	uint64_t start_ns, end_ns;
-	int over_fd;     /* an eventfd: a thread has nothing left to do */
+	const struct sockaddr *from;        /* NULL: any */
+	uint64_t start_ns, warm_ns, end_ns; /* warm_ns: what happens from then on counts */
+	int over_fd;                        /* an eventfd: a thread has nothing left to do */
 	unsigned rounds; /* 1; --hold: one more for each line on standard input.  Atomic. */
 };
 
@@ -37,8 +37,9 @@ struct thread {
 	unsigned nr;
 	pthread_t id;
 	struct io *io;
-	struct io_secure **secure; /* secure.h */
-	struct counts *counts;
+	struct io_secure **secure;        /* secure.h */
+	struct counts *counts;            /* one of these */
+	struct counts *warming, *counted; /* warming: until run->warm_ns; NULL: no --warm-up */
 	struct turn turn;
 	struct conn *conns;
 	unsigned nconns;
@@ -51,6 +52,7 @@ struct thread {
 	unsigned round;                       /* --hold: each connection is asked once in a round */
 	/* when the last request ended, or the time was over */
 	uint64_t ended_ns;
+	uint64_t warm_cpu_ns; /* of the process, when the warm-up ended */
 	bool stopping;
 	uint64_t never,
 	    least; /* at the end: connections without an answer, fewest answers of one */

@@ -235,6 +235,19 @@ subtest 'the open loop' => sub {
 	is scalar(@{ $r->{seen} }), 2, '... and were not sent';
 };
 
+subtest 'a warm-up is not in the report' => sub {
+	my $r = run('-r', 100, '--warm-up', 0.2, '-d', 0.3, '-c', 2, "$base/");
+	is "$r->{connects} $r->{errors}{all}", '0 0', 'connections from before';
+	ok $r->{requests} >= 30 && $r->{requests} < 50, 'requests after it' or diag $r->{requests};
+	is $r->{requests}, $r->{answered} + $r->{unanswered}, '... each of which ends once';
+	ok $r->{seconds} >= 0.3 && $r->{seconds} < 0.5, 'its time does not count';
+	# Two wait since the warm-up, the others never start.
+	$r = run('-r', 100, '--warm-up', 0.1, '-d', 0.1, '-c', 2, "$base/stall");
+	is "$r->{requests} $r->{unanswered}", '20 20', 'requests from before that have no answer count';
+	cmp_ok $r->{latency_us}{max}, '>=', 190_000, '... with their whole age';
+	refused(64, qr/--warm-up is without --hold and --fetches/, '--warm-up', 1, '-n', 1, "$base/");
+};
+
 subtest 'the end' => sub {
 	my $r = run('-d', 0.05, '-c', 2, "$base/stall");
 	is "$r->{requests} $r->{unanswered} $r->{exit}", '2 2 0', 'closed loop: what is in flight at the end is not an error';
