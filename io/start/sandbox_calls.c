@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <linux/sockios.h>
@@ -152,6 +153,9 @@ add_arguments(scmp_filter_ctx ctx, unsigned programs)
 	if (err == 0)
 		err = when(ctx, SCMP_ACT_ALLOW, "tgkill",
 		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	if (err == 0 && (programs & S)) /* threads that compute are nice; nobody else is made so */
+		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, number_of("setpriority", -1), 2,
+		    SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_EQ, 0));
 	if (err == 0)
 		err = add_socket(ctx, programs);
 	return (err == 0 ? add_mmap(ctx, programs) : err);

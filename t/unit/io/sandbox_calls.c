@@ -78,6 +78,9 @@ TRY(kills_others, kill(1, 0))
 TRY(signals_others, syscall(SYS_tgkill, getppid(), getppid(), 0))
 TRY(dumps_no_more, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 TRY(names_thread, prctl(PR_SET_NAME, "x", 0, 0, 0))
+TRY(makes_itself_nice, setpriority(PRIO_PROCESS, 0, 19))
+TRY(makes_others_nice, setpriority(PRIO_PROCESS, (id_t)getppid(), 19))
+TRY(makes_all_nice, setpriority(PRIO_USER, 0, 19))
 TRY(sets_up_ring, syscall(SYS_io_uring_setup, 0, NULL))
 TRY(sets_up_aio, syscall(SYS_io_setup, 0, NULL))
 TRY(submits_aio, syscall(SYS_io_submit, 0, 0, NULL))
@@ -249,6 +252,9 @@ static const struct try tries[] = {
 	T_SAN(signals_others, ENOSYS, ENOSYS),
 	T_SAN(dumps_no_more, ENOSYS, ENOSYS),
 	T(names_thread, 0, 0),
+	T(makes_itself_nice, 0, ENOSYS),
+	T(makes_others_nice, ENOSYS, ENOSYS),
+	T(makes_all_nice, ENOSYS, ENOSYS),
 	T(sets_up_ring, ENOSYS, ENOSYS),
 	T(sets_up_aio, EFAULT, ENOSYS),
 	T(submits_aio, EINVAL, ENOSYS),

@@ -1,17 +1,19 @@
 /* t/unit/io/work.c -- IO_WORK: who has the last reference. */
 #include <semaphore.h>
+#include <sys/resource.h>
 #include "t/unit/io/in_dir.h"
 
 static struct work {
 	struct io_work work;
 	sem_t begun, go_on, freed;
-	int runs;
+	int runs, nice;
 } work;
 
 static void
 work_run(struct io_work *w)
 {
 	work.runs++;
+	work.nice = getpriority(PRIO_PROCESS, 0);
 	sem_post(&work.begun);
 	while (sem_wait(&work.go_on) != 0)
 		;
@@ -69,6 +71,21 @@ TEST("/work/done")
 	g_assert_false(is_freed());
 	io_work_put(&work.work);
 	g_assert_true(is_freed());
+	loop_down();
+}
+
+/* So a loop that wakes up runs at once. */
+TEST("/work/nice")
+{
+	int own = getpriority(PRIO_PROCESS, 0);
+	struct waiter w;
+
+	begin(&w);
+	sem_post(&work.go_on);
+	g_assert_cmpint(wait_for(&w), ==, 0);
+	g_assert_cmpint(work.nice, ==, MIN(own + 10, 19));
+	g_assert_cmpint(getpriority(PRIO_PROCESS, 0), ==, own);
+	io_work_put(&work.work);
 	loop_down();
 }
 
