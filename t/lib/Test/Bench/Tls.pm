@@ -6,12 +6,15 @@ package Test::Bench::Tls;
 use v5.36;
 use Test::Bench::Hot;
 use Test::Tls;
-use Time::HiRes qw(sleep);
+use List::Util qw(sum0);
+use Time::HiRes qw(sleep time);
+use Accel::Util qw(program slurp);
 
 my @settings = map { "--tls-conf=$_" } 'MinProtocol=TLSv1.3', 'Ciphersuites=TLS_AES_128_GCM_SHA256', 'Groups=X25519';
 my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd h2o);
 my %bits = (rsa => 2048, 'rsa-4096' => 4096);
 my $settle = 0.3;
+my $warm = 1;    # seconds: the hot clients connect, and then the flood
 
 # aims: "ours over the best other server's CPU time, or over nginx's, at most".
 my @cases = (
@@ -32,7 +35,7 @@ my @cases = (
 sub run ($bench) {
 	my $root = $bench->files;
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
-	my @wanted = $bench->wanted(@kinds);
+	my @wanted = ($bench->wanted(@kinds), $bench->other_build // ());
 	my (%cert, %servers);
 	for my $case (@chosen) {
 		my $key = $case->{cert} // 'ecdsa';
@@ -57,30 +60,37 @@ sub crowd ($bench, $srv, $case) {
 
 # ------------------------------------------------------------- hot requests beside a flood
 
-# Few connections: the first request of each waits for a handshake, and these are less than one of a hundred.
-sub hot ($bench, $srv, $seconds) {
-	return $bench->load_begin(-c => 4, '--rate', 1000, -d => $seconds, -t => 60, @settings, $srv->url . '/1k.bin');
+# Their own handshakes are over before anything counts.
+sub hot ($bench, $srv) {
+	return $bench->load_begin(-c => 4, '--rate', 1000, '--warm-up', $warm, -d => $bench->opt('seconds'), -t => 60, @settings, $srv->url . '/1k.bin');
 }
 
-# Clients of one address, or one client of each of many.
+# Clients of one address, or one client of each of many. They share a core with the hot clients, which must not wait for it: they are nice.
 sub flood ($bench, $srv, $from) {
-	my @load = (@settings, '--close', -t => 60, -d => $bench->opt('seconds') + 4 * $settle);
-	return $bench->load_begin(@load, -c => 100, $srv->url . '/1k.bin') if $from eq 'one';
+	my @load = ('nice', '-n', 19, program('accel-load'), '--json', @settings, '--close', -t => 60, -d => $bench->opt('seconds') + $warm + 2 * $settle);
+	return $bench->begin(@load, -c => 100, $srv->url . '/1k.bin') if $from eq 'one';
 	my $n = $bench->opt('quick') ? 50 : 250;
-	return map { $bench->load_begin(@load, -c => 1, '--from', "127.0.1.$_", $srv->url . '/1k.bin') } 1 .. $n;
+	return map { $bench->begin(@load, -c => 1, '--from', "127.0.1.$_", $srv->url . '/1k.bin') } 1 .. $n;
+}
+
+# Seconds that the threads which answer requests waited for the core: what the scheduler adds. Handshakes of accel-server wait in threads of their own.
+sub waited ($srv) {
+	my @tasks = grep { slurp("$_/comm") !~ /^tls-/ } map { glob "/proc/$_/task/*" } $srv->pids;
+	return sum0(map { (split ' ', slurp("$_/schedstat"))[1] // 0 } @tasks) / 1e9;
 }
 
 # The connections of the hot clients are made before the flood: handshakes of new clients wait for each other anywhere.
 sub flooded ($bench, $srv, $case) {
-	my $alone = $bench->load_end(hot($bench, $srv, $bench->opt('seconds')));
-	my ($cpu, $others) = ($srv->cpu, $bench->others_begin);
-	my $kept = hot($bench, $srv, $bench->opt('seconds') + 2 * $settle);
+	my $alone = $bench->load_end(hot($bench, $srv));
+	my ($cpu, $others, $waited, $at) = ($srv->cpu, $bench->others_begin, waited($srv), time);
+	my $kept = hot($bench, $srv);
 	sleep $settle;
 	my @flood = map { $bench->load_end($_) } flood($bench, $srv, $case->{flood});
 	my $beside = $bench->load_end($kept);
+	$waited = (waited($srv) - $waited) / (time - $at);
 	my $shaken = 0;
 	$shaken += $_->{handshakes} / $_->{seconds} for @flood;
-	return { others => $bench->others_end($others, $srv->cpu - $cpu), rps => $beside->{requests_per_s}, shaken => $shaken,
+	return { others => $bench->others_end($others, $srv->cpu - $cpu), rps => $beside->{requests_per_s}, shaken => $shaken, waits => 100 * $waited,
 		errors => $beside->{errors}{all} + $alone->{errors}{all}, alone => $alone->{latency_us}{p99}, p50 => $beside->{latency_us}{p50}, p99 => $beside->{latency_us}{p99},
 		max => $beside->{latency_us}{max}, ratio => $beside->{latency_us}{p99} / ($alone->{latency_us}{p99} || 1) };
 }
@@ -101,11 +111,11 @@ sub print_case ($bench, $case, $of, @names) {
 }
 
 sub print_flood ($bench, $case, $of, @names) {
-	print "\n$case->{title}  ($case->{name})\n";
-	printf "  %-10s %12s %9s %9s %9s %8s %14s %7s %6s\n", 'server', 'alone p99 ms', 'p50 ms', 'p99 ms', 'max ms', 'p99 x', 'handshakes/s', 'others%', 'errors';
+	print "\n$case->{title}  ($case->{name})\n  the clients of the flood are nice, so that the hot ones need not wait for their core; loop%: time that the server's loop waits for its own\n";
+	printf "  %-10s %12s %9s %9s %9s %8s %14s %7s %7s %6s\n", 'server', 'alone p99 ms', 'p50 ms', 'p99 ms', 'max ms', 'p99 x', 'handshakes/s', 'loop%', 'others%', 'errors';
 	for my $name (@names) {
 		my $s = $of->{$name};
-		printf "  %-10s %12.3f %9.3f %9.3f %9.1f %8.2f %14.0f %7.0f %6d\n", $name, (map { $_ / 1000 } @$s{qw(alone p50 p99 max)}), @$s{qw(ratio shaken others errors)};
+		printf "  %-10s %12.3f %9.3f %9.3f %9.1f %8.2f %14.0f %7.1f %7.0f %6d\n", $name, (map { $_ / 1000 } @$s{qw(alone p50 p99 max)}), @$s{qw(ratio shaken waits others errors)};
 	}
 }
 
