@@ -95,7 +95,7 @@ step(struct tls_link *l)
 {
 	int rc;
 
-	ERR_clear_error();
+	tls_forget_reason();
 	if (l->ssl == NULL && !make(l)) {
 		l->step = TLS_FAILED;
 		l->why = no_memory;
@@ -108,7 +108,7 @@ step(struct tls_link *l)
 		l->why = reason(l);
 	} else if (l->step == TLS_UP)
 		learn(l);
-	ERR_clear_error();
+	tls_forget_reason();
 }
 
 static void

@@ -99,6 +99,7 @@ void tls_link_guard(struct tls_link *);
 void tls_link_free(struct tls_link *);
 uint8_t tls_fault_class(void); /* enum io_handshake_fault: of the last call, too */
 const char *tls_reason(void);  /* of the last call of OpenSSL in this thread; NULL: unknown */
+void tls_forget_reason(void);  /* before a call */
 
 /* learn.c: after the last step.  NULL, or why the client is refused, a constant text. */
 const char *tls_learn(struct tls_link *);

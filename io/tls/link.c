@@ -49,6 +49,14 @@ tls_reason(void)
 	return (e != 0 ? ERR_reason_error_string(e) : NULL);
 }
 
+/* ERR_clear_error() walks through 16 places, full or not: 900 instructions. */
+void
+tls_forget_reason(void)
+{
+	if (ERR_peek_last_error() != 0)
+		ERR_clear_error();
+}
+
 uint8_t
 tls_fault_class(void)
 {
@@ -143,7 +151,7 @@ encrypt(struct tls_link *l, struct text t)
 {
 	size_t k;
 
-	ERR_clear_error();
+	tls_forget_reason();
 	if (SSL_write_ex(l->ssl, t.p, t.n, &k) == 1 && k == t.n && !l->out.failed)
 		return (0);
 	l->why = tls_reason();
@@ -264,6 +272,25 @@ await_end(struct tls_link *l, struct io_sock *s)
 	return (-EAGAIN);
 }
 
+/* The next bytes are an event of the socket. */
+static int64_t
+await_bytes(struct tls_link *l, struct io_sock *s)
+{
+	if (l->out.n - l->out_at > OUT_UNASKED) {
+		l->err = -EPROTO;
+		return (l->err);
+	}
+	s->hints &= (uint8_t)~SOCK_READABLE;
+	return (-EAGAIN);
+}
+
+/* Another call would bring no bytes. */
+static bool
+is_drained(const struct tls_link *l)
+{
+	return (l->drained && l->in.n == l->in_at && SSL_has_pending(l->ssl) == 0);
+}
+
 /* The result of a call that brought no bytes. */
 static int64_t
 no_bytes(struct tls_link *l, struct io_sock *s, int rc)
@@ -271,13 +298,7 @@ no_bytes(struct tls_link *l, struct io_sock *s, int rc)
 	if (l->err != 0)
 		return (l->err);
 	switch (SSL_get_error(l->ssl, rc)) {
-	case SSL_ERROR_WANT_READ:
-		if (l->out.n - l->out_at > OUT_UNASKED) {
-			l->err = -EPROTO;
-			return (l->err);
-		}
-		s->hints &= (uint8_t)~SOCK_READABLE;
-		return (-EAGAIN);
+	case SSL_ERROR_WANT_READ: return (await_bytes(l, s));
 	case SSL_ERROR_ZERO_RETURN: return (l->client ? await_end(l, s) : 0);
 	}
 	l->why = tls_reason();
@@ -307,8 +328,8 @@ link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 		return (l->err);
 	l->drained = false;
 	l->hung = (s->hints & SOCK_HUNG) != 0;
-	while (rc == 1 && got < most && records < RECORDS) {
-		ERR_clear_error();
+	while (rc == 1 && got < most && records < RECORDS && !is_drained(l)) {
+		tls_forget_reason();
 		rc = SSL_read_ex(l->ssl, buf + got, most - got, &k);
 		got += rc == 1 ? k : 0;
 		records++;
@@ -319,6 +340,8 @@ link_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 		hear(io, l);
 	if (rc != 1)
 		none = no_bytes(l, s, rc);
+	else if (is_drained(l))
+		none = await_bytes(l, s);
 	/* an alert; or tickets, which wait for the reply to a request that is there already */
 	if ((got == 0 || l->err != 0 || !goes_along(l)) && l->owed == 0 && l->out.n != 0)
 		(void)tls_flush(l, s, false);
@@ -345,7 +368,7 @@ link_say_end(struct io_sock *s)
 		return;
 	if (SSL_get_shutdown(l->ssl) & SSL_SENT_SHUTDOWN)
 		return;
-	ERR_clear_error();
+	tls_forget_reason();
 	(void)SSL_shutdown(l->ssl);
 	(void)tls_flush(l, s, false);
 }

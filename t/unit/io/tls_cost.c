@@ -261,6 +261,35 @@ TLS_TEST("/tls/sessions beyond the share of a round are for threads")
 	SSL_SESSION_free(session);
 }
 
+/* ---- a receive */
+
+static unsigned reads;
+
+static long
+count_read(BIO *b, int oper, const char *p, size_t n, int i, long l, int ret, size_t *done)
+{
+	reads += oper == BIO_CB_READ;
+	return (ret);
+}
+
+TLS_TEST("/tls/OpenSSL is not asked again when the socket is drained")
+{
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+
+	tls_pair(&s, &p, 0, TLS1_3_VERSION);
+	BIO_set_callback_ex(SSL_get_rbio(tls_link_of(&s)->ssl), count_read);
+	g_assert_cmpint(SSL_write(p.ssl, "GET", 3), ==, 3);
+	reads = 0;
+	receive_begin(&w, &s);
+	g_assert_cmpint(wait_for(&w), ==, 3);
+	g_assert_cmpuint(reads, ==, 1);
+	g_assert_false(s.hints & SOCK_READABLE);
+	sock_close(&s);
+	peer_free(&p);
+}
+
 /* ---- tickets go with the first reply */
 
 TLS_TEST("/tls/tickets wait for the reply to a request that is there")
