@@ -109,7 +109,7 @@ void io_port_ref(struct io_port *);   /* any thread: one for each job that will 
 void io_port_unref(struct io_port *);
 /* Any thread: the job has run; takes the reference. */
 void io_port_put(struct io_port *, struct io_job *);
-/* The same in two steps, for several jobs: each is given, and then the loop hears of all of them. */
+/* The same in two steps, for several jobs: all are given before a loop is woken. */
 bool io_port_give(struct io_port *, struct io_job *);
 void io_port_tell(struct io_port *, bool rings); /* rings: what io_port_give() returned */
 /* The loop ends; jobs that still run release their resources themselves. */
