@@ -212,9 +212,10 @@ sub load ($self, @args) {
 }
 
 # Runs opt(seconds) on a hot path.  A run that other programs disturb is repeated, and the quietest one counts.  crowd: runs at the same
-# time as that load, whose figures do not count, but whose CPU time does.
-sub measure ($self, $srv, $path, $load, $crowd = undef) {
-	return $self->quietest(sub { $self->_measure_once($srv, $path, $load, $crowd) });
+# time as that load, whose figures do not count, but whose CPU time does.  warm: seconds before, in which connections are made; they count
+# for nothing.
+sub measure ($self, $srv, $path, $load, $crowd = undef, $warm = 0) {
+	return $self->quietest(sub { $self->_measure_once($srv, $path, [@$load, $warm ? ('--warm-up', $warm) : ()], $crowd, $warm) });
 }
 
 sub quietest ($self, $measure) {
@@ -227,16 +228,20 @@ sub quietest ($self, $measure) {
 	return $best;
 }
 
-sub _measure_once ($self, $srv, $path, $load, $crowd = undef) {
-	my ($cpu, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
+sub _measure_once ($self, $srv, $path, $load, $crowd, $warm) {
+	my ($first, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
 	my $beside = $crowd && $self->load_begin(@$crowd, -d => $self->opt('seconds') + 2 * $settle, $srv->url . $path);
 	sleep $settle if $beside;
-	my $r = $self->load(@$load, -d => $self->opt('seconds'), $srv->url . $path);
+	my $running = $self->load_begin(@$load, -d => $self->opt('seconds'), $srv->url . $path);
+	sleep $warm if $warm;
+	my $cpu = $warm ? $srv->cpu : $first;
+	my $r = $self->load_end($running);
 	$self->load_end($beside) if $beside;
-	my $used = $srv->cpu - $cpu;
+	my $last = $srv->cpu;
+	my $used = $last - $cpu;
 	my $seconds = $r->{seconds} + ($crowd ? 2 * $settle : 0);
-	$client = own_cpu() - $client;
-	return { others => $self->others_end($others, $used), rps => $r->{requests_per_s}, mb => $r->{mb_per_s},
+	$client = (own_cpu() - $client) * $seconds / ($seconds + $warm);
+	return { others => $self->others_end($others, $last - $first), rps => $r->{requests_per_s}, mb => $r->{mb_per_s},
 		errors => $r->{errors}{all}, cpu => $r->{answered} && !$crowd ? 1e6 * $used / $r->{answered} : undef,
 		server_busy => 100 * $used / $seconds, client_busy => 100 * $client / $seconds,
 		map { $_ => $r->{latency_us}{$_} } qw(p50 p99 p999 max) };
