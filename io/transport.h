@@ -27,7 +27,7 @@ struct io_transport_calls {
 	 * accepted. */
 	int64_t (*send)(struct io_sock *, const struct iovec *, int n, bool more);
 	bool (*has_bytes)(const struct io_sock *); /* received and not read yet */
-	void (*say_end)(struct io_sock *);         /* no more is sent; never waits */
+	void (*say_end)(struct io_sock *);         /* before FIN; never waits */
 	/* Another loop may have it: nothing waits to be sent. */
 	bool (*may_move)(const struct io_sock *);
 	void (*moved)(struct io_sock *); /* the socket has another descriptor */

@@ -252,7 +252,7 @@ tls_link_guard(struct tls_link *l)
 	SSL_set_msg_callback_arg(l->ssl, l);
 }
 
-static void link_say_end(struct io_sock *);
+static void say_end(struct io_sock *, bool fin);
 
 /* A client closes after the server, which has TIME_WAIT then.  lighttpd closes when it has the
  * client's word, or a second later.  0 or -EAGAIN. */
@@ -262,7 +262,7 @@ await_end(struct tls_link *l, struct io_sock *s)
 	char unread[256];
 	ssize_t k = 1;
 
-	link_say_end(s);
+	say_end(s, false);
 	while (!l->end && k > 0)
 		k = recv(s->fd, unread, sizeof(unread), MSG_DONTWAIT);
 	l->end = l->end || k == 0 || errno != EAGAIN;
@@ -358,8 +358,9 @@ link_has_bytes(const struct io_sock *s)
 
 /* ---- the end */
 
+/* fin: it follows at once, so both are one segment. */
 static void
-link_say_end(struct io_sock *s)
+say_end(struct io_sock *s, bool fin)
 {
 	struct tls_link *l = tls_link_of(s);
 
@@ -370,7 +371,13 @@ link_say_end(struct io_sock *s)
 		return;
 	tls_forget_reason();
 	(void)SSL_shutdown(l->ssl);
-	(void)tls_flush(l, s, false);
+	(void)tls_flush(l, s, fin);
+}
+
+static void
+link_say_end(struct io_sock *s)
+{
+	say_end(s, true);
 }
 
 /* ---- to another loop */

@@ -1,4 +1,6 @@
 /* t/unit/io/tls_cost.c -- what TLS costs: trips to a thread, sends, bytes in memory. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include "io/tls/impl.h"
 #include "t/unit/io/tls_test.h"
 
@@ -259,6 +261,59 @@ TLS_TEST("/tls/sessions beyond the share of a round are for threads")
 	g_assert_cmpuint(threaded, ==, 4);
 	g_assert_cmpuint(io->counters->tls_resumed, ==, 8);
 	SSL_SESSION_free(session);
+}
+
+/* ---- the end */
+
+/* Segments that the peer has received. */
+static unsigned
+segments(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	g_assert_cmpint(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), ==, 0);
+	return (info.tcpi_segs_in);
+}
+
+static void
+tcp_pair(struct io_sock *ours, int *peer)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(at);
+	int on = 1;
+
+	g_assert_cmpint(bind(listener, (struct sockaddr *)&at, len), ==, 0);
+	g_assert_cmpint(listen(listener, 1), ==, 0);
+	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&at, &len), ==, 0);
+	*peer = socket(AF_INET, SOCK_STREAM, 0);
+	g_assert_cmpint(connect(*peer, (struct sockaddr *)&at, len), ==, 0);
+	io_sock_init(ours, accept4(listener, NULL, NULL, SOCK_NONBLOCK));
+	g_assert_cmpint(setsockopt(ours->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), ==, 0);
+	close(listener);
+}
+
+TLS_TEST("/tls/the last alert and the end of the stream are one segment")
+{
+	struct io_sock s;
+	unsigned before;
+	struct peer p;
+	char c;
+	int fd;
+
+	tcp_pair(&s, &fd);
+	peer_init(&p, fd, TLS1_2_VERSION);
+	g_assert_true(shake_hands(&s, &p));
+	before = segments(fd);
+	io_sock_shutdown(&s);
+	g_assert_cmpint(SSL_read(p.ssl, &c, 1), <=, 0);
+	g_assert_cmpint(SSL_get_shutdown(p.ssl), ==, SSL_RECEIVED_SHUTDOWN);
+	g_assert_cmpint(read(fd, &c, 1), ==, 0);
+	g_assert_cmpuint(segments(fd) - before, ==, 1);
+	sock_close(&s);
+	peer_free(&p);
 }
 
 /* ---- a receive */
