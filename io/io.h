@@ -233,10 +233,14 @@ struct io_op {
 			/* Of certificates of clients; NULL: they need none.  choose() may change
 			 * it. */
 			struct tls_verifier *verifier;
+			/* Directory of the certificates for "acme-tls/1"; NULL: none.  choose()
+			 * may change it. */
+			const char *challenges;
 			/* Received on the socket before; copied by op_submit(). */
 			struct text early;
 			const char *why;  /* out: of a failure, a constant text, or NULL */
 			bool resumed;     /* out: the session goes on from one before */
+			bool challenge;   /* out: it was for "acme-tls/1", nothing follows */
 			uint8_t fault;    /* out: enum io_handshake_fault */
 			uint16_t version; /* out: 0x0303 is TLS 1.2, 0x0304 TLS 1.3 */
 			bool writes;      /* engine: waits until the socket is writable */

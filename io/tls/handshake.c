@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include "io/disk/job.h"
 #include "io/engine.h"
+#include "io/tls/challenge.h"
 #include "io/tls/flight.h"
 #include "io/tls/hello.h"
 #include "io/tls/impl.h"
@@ -50,10 +51,21 @@ on_certificate(SSL *ssl, void *arg)
 
 static const char no_memory[] = "not enough memory";
 
+/* *why: as of tls_challenge_new(). */
+static bool
+take_challenge(struct tls_link *l, const char **why)
+{
+	SSL_CTX *ctx = tls_challenge_new(l->challenge, why);
+
+	if (ctx != NULL)
+		tls_link_use(l, ctx);
+	return (ctx != NULL);
+}
+
 static bool
 make(struct tls_link *l)
 {
-	if (!tls_link_make(l))
+	if ((l->challenge != NULL && !take_challenge(l, &l->why)) || !tls_link_make(l))
 		return (false);
 	SSL_set_accept_state(l->ssl);
 	SSL_set_cert_cb(l->ssl, on_certificate, l);
@@ -86,6 +98,8 @@ reason(const struct tls_link *l)
 {
 	long result = SSL_get_verify_result(l->ssl);
 
+	if (l->challenge != NULL && l->why != NULL)
+		return (l->why);
 	return (l->verifier != NULL && result != X509_V_OK ? X509_verify_cert_error_string(result)
 							   : tls_reason());
 }
@@ -198,17 +212,21 @@ static void
 choose(struct io_op *op)
 {
 	struct tls_link *l = tls_link_of(op->sock);
-	const struct io_secure *with;
+	const struct io_secure *with = NULL;
 	char buf[TLS_NAME_MAX + 1];
 	struct text host;
 
 	host = tls_hello_name(l->in.p + l->in_at, l->in.n - l->in_at, buf);
-	if (host.n == 0)
-		return;
-	l->host = strndup(host.p, host.n);
-	with = op->handshake.choose != NULL ? op->handshake.choose(op, host) : NULL;
+	if (host.n != 0) {
+		l->host = strndup(host.p, host.n);
+		if (op->handshake.choose != NULL)
+			with = op->handshake.choose(op, host);
+	}
 	if (with != NULL)
 		tls_link_use(l, tls_secure_ctx(with));
+	if (op->handshake.challenges != NULL &&
+	    tls_hello_wants_challenge(l->in.p + l->in_at, l->in.n - l->in_at))
+		l->challenge = tls_challenge_path(op->handshake.challenges, host);
 }
 
 /* We have said Finished, so no operation of a private key is left, nor a shared secret. */
@@ -223,7 +241,7 @@ has_finished(const struct tls_link *l)
 static bool
 is_quick(const struct io *io, const struct tls_link *l)
 {
-	if (io->long_budget <= 0 || l->verifier != NULL ||
+	if (io->long_budget <= 0 || l->verifier != NULL || l->challenge != NULL ||
 	    SSL_CTX_get_verify_mode(l->ctx) != SSL_VERIFY_NONE)
 		return (false);
 	return (has_finished(l) || (l->step == TLS_BEGINS &&
@@ -250,7 +268,8 @@ next_step(struct io *io, struct io_op *op, bool *stepped)
 		return (tls_ended(op, -EPROTO, "the handshake has too many pieces"));
 	if (l->step == TLS_BEGINS) {
 		choose(op);
-		l->verifier = tls_verifier_hold(op->handshake.verifier);
+		if (l->challenge == NULL)
+			l->verifier = tls_verifier_hold(op->handshake.verifier);
 	}
 	if (!is_quick(io, l))
 		return (step_start(io, op));
@@ -326,6 +345,7 @@ is_up(struct io *io, struct io_op *op)
 	count(io->counters, tls_handshakes);
 	op->handshake.version = (uint16_t)SSL_version(l->ssl);
 	op->handshake.resumed = SSL_session_reused(l->ssl) == 1;
+	op->handshake.challenge = l->challenge != NULL;
 	if (op->handshake.resumed)
 		count(io->counters, tls_resumed);
 	op->res = 0;
@@ -380,6 +400,7 @@ tls_begin(struct io *io, struct io_op *op)
 	op->handshake.why = NULL;
 	op->handshake.writes = false;
 	op->handshake.resumed = false;
+	op->handshake.challenge = false;
 	op->handshake.fault = SHAKE_OTHER;
 	l = tls_link_new(tls_secure_ctx(op->handshake.with));
 	if (l == NULL)

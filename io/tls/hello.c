@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include "io/tls/flight.h"
 
-enum { EXTENSION_NAME = 0, EXTENSION_TICKET = 35, EXTENSION_SESSION = 41, EXTENSION_KEYS = 51 };
+enum {
+	EXTENSION_NAME = 0,
+	EXTENSION_PROTOCOLS = 16,
+	EXTENSION_TICKET = 35,
+	EXTENSION_SESSION = 41,
+	EXTENSION_KEYS = 51
+};
 enum { NAME_HOST = 0 };
 /* Groups: those of older numbers that are slow are below the last one of finite fields. */
 enum { GROUP_P256 = 23, GROUP_X25519 = 29, GROUP_OLD_LAST = 260 };
@@ -163,6 +169,30 @@ tls_hello_resumes(const void *p, size_t n)
 	if (all == NULL)
 		return (false);
 	found = resumes(extensions(message(p, n, all)));
+	free(all);
+	return (found);
+}
+
+/* ---- protocols */
+
+static bool
+wants_challenge(struct part e)
+{
+	static const char name[] = TLS_CHALLENGE;
+	struct part list = counted(&e, 2), first = counted(&list, 1);
+
+	return (!list.failed && first.n == sizeof(name) - 1 && memcmp(first.p, name, first.n) == 0);
+}
+
+bool
+tls_hello_wants_challenge(const void *p, size_t n)
+{
+	uint8_t *all = malloc(n + 1);
+	bool found;
+
+	if (all == NULL)
+		return (false);
+	found = wants_challenge(extension(extensions(message(p, n, all)), EXTENSION_PROTOCOLS));
 	free(all);
 	return (found);
 }

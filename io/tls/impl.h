@@ -7,6 +7,7 @@
  *   inspect.c    ... what is worth a warning about it
  *   flight.c     when bytes are worth a step of the handshake
  *   hello.c      the name of the host in a hello
+ *   challenge.c  acme-tls/1: a certificate for one handshake
  *   handshake.c  IO_HANDSHAKE: the loop moves bytes, threads compute
  *   link.c       a socket after its handshake: records to bytes, and back
  *   learn.c      what is known of a client afterwards
@@ -47,6 +48,7 @@ struct tls_link {
 	SSL *ssl;                      /* NULL until the first flight is there */
 	struct tls_verifier *verifier; /* held; NULL: the client needs no certificate */
 	char *host;                    /* that the hello names, for facts; NULL: none */
+	char *challenge;               /* see challenge.h: its files; NULL: none is asked for */
 	/* Received, and not given to OpenSSL yet. */
 	struct buf in;
 	size_t in_at, in_whole; /* up to here are whole records; it gets no part of one */

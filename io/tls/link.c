@@ -475,6 +475,7 @@ tls_link_free(struct tls_link *l)
 	free((void *)(uintptr_t)l->transport.facts);
 	tls_verifier_put(l->verifier);
 	free(l->host);
+	free(l->challenge);
 	buf_free(&l->in);
 	buf_free(&l->out);
 	free(l);

@@ -243,6 +243,17 @@ tell_failed(const struct conn *c, const struct io_op *op)
 }
 
 static void
+tell_challenge(const struct conn *c, const struct io_op *op)
+{
+	char name[CLIENT_ADDR_MAX];
+
+	if (op->handshake.challenge)
+		log_limited(10, LOG_INFO, NULL, "tls.challenge",
+		    LF_STR("address", client_addr_text(&c->peer.sa, name)),
+		    LF_STR("listener", c->listener));
+}
+
+static void
 count_done(struct conn *c, const struct io_op *op)
 {
 	struct conn_counters *n = c->w->base.counts.conn;
@@ -297,11 +308,12 @@ shaken(struct io_op *op)
 	if (op->res == 0) {
 		c->tls = true;
 		count_done(c, op);
+		tell_challenge(c, op);
 	} else {
 		count_failed(c->w->base.counts.conn, op);
 		tell_failed(c, op);
 	}
-	conn_go(c, op->res == 0 ? &st_read_head : &st_close);
+	conn_go(c, op->res == 0 && !op->handshake.challenge ? &st_read_head : &st_close);
 }
 
 /* The conditions are those of requests to this host; what a request has else is not known yet. */
@@ -318,6 +330,7 @@ secure_of_host(struct io_op *op, struct text host)
 	if (conf == NULL)
 		return (NULL);
 	op->handshake.verifier = resources_verifier(w->conf.resources, conf);
+	op->handshake.challenges = conf_is_set(conf->ssl_challenges) ? conf->ssl_challenges : NULL;
 	return (resources_secure(w->conf.resources, conf));
 }
 
@@ -340,6 +353,7 @@ conn_handshake(struct conn *c)
 	c->op.client = client_addr_key(client_addr_of(&c->peer.sa));
 	c->op.handshake.with = l->secure;
 	c->op.handshake.verifier = l->verifier;
+	c->op.handshake.challenges = l->challenges;
 	c->op.handshake.choose = c->w->base.plain ? NULL : secure_of_host;
 	c->op.handshake.early = c->in;
 	c->op.deadline_ms = handshake_ms(c->w->base.global->read_idle);

@@ -248,6 +248,7 @@ listener_secure(const struct generation *g, struct listener *l)
 	config_socket(g->config, l->name, &c);
 	l->secure = c.ssl_engine ? resources_secure(g->resources, &c) : NULL;
 	l->verifier = resources_verifier(g->resources, &c);
+	l->challenges = conf_is_set(c.ssl_challenges) ? c.ssl_challenges : NULL;
 	if (!c.ssl_engine || l->secure != NULL)
 		return (0);
 	snprintf(why, sizeof(why),

@@ -146,6 +146,7 @@ add_named(const struct conf *c, void *arg)
 		add(arg, c->deflate_cache_dir, SANDBOX_READ | SANDBOX_SPOOL | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	add_users(c, arg);
+	add(arg, c->ssl_challenges, SANDBOX_READ | SANDBOX_OPTIONAL);
 	add(arg, c->secdownload_root, SANDBOX_READ | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->alias_url.n; i++)
 		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);

@@ -21,6 +21,7 @@ struct listener { /* shared by the workers of a generation, which owns it */
 	char name[LISTEN_NAME_MAX];
 	const struct io_secure *secure; /* of the resources; NULL: plain bytes */
 	struct tls_verifier *verifier;  /* ... NULL: clients need no certificate */
+	const char *challenges;         /* ssl.acme-tls-1; NULL: not set */
 };
 
 /* If files of a worker come from a disk, the pressure of memory is looked at once in this time. */

@@ -31,6 +31,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		part = tls_flight(p, i, true, &whole);
 	must(part == all);
 	(void)tls_hello_resumes(p, n);
+	(void)tls_hello_wants_challenge(p, n);
 	name = tls_hello_name(p, n, buf);
 	must(name.n <= TLS_NAME_MAX && (name.n == 0 || strlen(buf) == name.n));
 	later = tls_flight(p, n, false, &whole);

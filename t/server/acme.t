@@ -68,15 +68,17 @@ ok eventually(sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port{dns_manag
 
 my ($section) = slurp("$FindBin::Bin/../../doc/server.md") =~ /^### Certificates by ACME.*?\n(.*?)^## /ms;
 my ($conf) = $section =~ /^((?:    .*\n)+)/m;
-my ($commands) = $section =~ /^```sh\n(.*?)^```/ms;
+my ($alpn_conf) = $section =~ /^(    ssl\.acme-tls-1 .*\n)/m;
+my ($commands, $alpn_commands) = $section =~ /^```sh\n(.*?)^```/msg;
 my $put_here = sub ($text) {
 	$text =~ s{/var/lib/dehydrated}{$dir}g;
 	$text =~ s/^    //gm;
 	$text =~ s/":80"/"127.0.0.1:$port{http}"/;
 	$text =~ s/server\.port = 443/server.port = $port{https}\nserver.bind = "127.0.0.1"/;
+	$text =~ s/ -g www-data// if $>;
 	return $text;
 };
-$_ = $put_here->($_) for $conf, $commands;
+$_ = $put_here->($_) for $conf, $commands, $alpn_conf, $alpn_commands;
 mkdir "$dir/acme-challenges" or die "mkdir: $!";        # the package has it
 put("$dir/config", <<"CONF");
 CA="https://127.0.0.1:$port{acme}/dir"
@@ -87,10 +89,12 @@ KEY_ALGO=prime256v1
 CONF
 my ($first, $then) = $commands =~ /\A(.*?)^systemctl restart accel-server\n(.*)\z/ms;
 my $program = $program{dehydrated};
-$then =~ s/^dehydrated/$program --config $dir\/config/gm;
+s/^dehydrated/$program --config $dir\/config/gm for $then, $alpn_commands;
 is +(run('sh', '-ec', $first))[0], 0, 'a certificate to start with';
+my ($alpn_first, $alpn_then) = $alpn_commands =~ /\A(.*?)^systemctl restart accel-server\n(.*)\z/ms;
+is +(run('sh', '-ec', $alpn_first))[0], 0, '... and a directory of challenges';
 
-my $srv = Test::Server->start(env => { LISTEN_FDS => 0 }, conf => qq{server.max-worker = 1\n$conf});     # it binds the ports itself
+my $srv = Test::Server->start(env => { LISTEN_FDS => 0 }, conf => qq{server.max-worker = 1\n$conf$alpn_conf});     # it binds the ports itself
 $srv->write('a', 'safe');
 $srv->wait_log(qr/ev=listening/);
 
@@ -120,6 +124,15 @@ subtest 'the next one' => sub {
 	is_deeply [ask()], [0, 'safe'], '... and curl believes it';
 	is scalar($srv->wait_lines(2, qr/ev=certificate\.renewed/)), 2, 'two renewals';        # the line comes after the certificate
 	unlike $srv->log, qr/ev=(?:reloaded|certificate\.refused)/, '... without a reload, and nothing was wrong meanwhile';
+};
+
+subtest 'by a handshake, without port 80' => sub {
+	my $before = number();
+	my ($rc, $said) = run('sh', '-ec', $alpn_then =~ s/--cron/--cron --force/r);
+	is $rc, 0, 'dehydrated' or diag $said, slurp("$dir/pebble.log");
+	like $srv->log, qr/ev=tls\.challenge /, 'the authority has asked';
+	ok $rc == 0 && eventually(sub { number() ne $before }), 'another certificate is in use';
+	is_deeply [glob "$dir/alpn-certs/*"], [], 'nothing is left of the challenge';
 };
 
 subtest 'everything else on port 80 is redirected' => sub {
