@@ -32,11 +32,18 @@ fair_queue_init(struct fair_queue *r)
 		return (-ENOMEM);
 	}
 	r->mask = TABLE_FIRST - 1;
+	fair_queue_limit(r, 0);
 	r->lengths = LENGTHS_FIRST;
 	list_init(&r->order);
 	for (i = 0; i <= ROW_RUNNING; i++)
 		list_init(&r->by_running[i]);
 	return (0);
+}
+
+void
+fair_queue_limit(struct fair_queue *r, unsigned n)
+{
+	r->may = n != 0 && n <= ROW_RUNNING ? (1u << n) - 1 : UINT32_MAX;
 }
 
 void
@@ -239,7 +246,7 @@ fair_queue_next(const struct fair_queue *r)
 {
 	const struct list *first;
 
-	if (r->ready == 0)
+	if ((r->ready & r->may) == 0)
 		return (NULL);
 	first = &r->by_running[__builtin_ctz(r->ready)];
 	return (older(list_entry(first->next, struct row, turn)));

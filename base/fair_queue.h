@@ -40,18 +40,22 @@ struct fair_queue {
 	/* of by_length: the last index that is not empty; its size */
 	unsigned longest, lengths;
 	uint32_t ready;                          /* one bit for each list below that is not empty */
+	uint32_t may;                            /* ... and for each whose rows may run more */
 	struct list by_running[ROW_RUNNING + 1]; /* rows with waiting items */
 	struct list order;                       /* all waiting items, oldest first */
 	unsigned waiting, waited_for;            /* all waiting items; those without put_away */
 };
 
 int fair_queue_init(struct fair_queue *); /* -ENOMEM */
+/* A client may have n items running, even if no other one waits; 0, and more than ROW_RUNNING: any
+ * number. */
+void fair_queue_limit(struct fair_queue *, unsigned n);
 /* No item may wait or run.  May be called after fair_queue_init() failed. */
 void fair_queue_fini(struct fair_queue *);
 
 /* The item waits behind, or with first before, all others of its client.  -ENOMEM. */
 int fair_queue_push(struct fair_queue *, struct fair_queue_item *, bool first);
-/* The item whose turn it is; NULL: none waits. */
+/* The item whose turn it is; NULL: none waits, or none may run. */
 struct fair_queue_item *fair_queue_next(const struct fair_queue *);
 /* Running items of the client of an item that waits or runs. */
 unsigned fair_queue_running(const struct fair_queue_item *);

@@ -7,7 +7,7 @@
 
 struct io_counters { /* of a loop: server/status/counters.def says what each is */
 	uint64_t file_reads, file_inline, loop_waits, queue_displaced, noatime_refused;
-	uint64_t tls_handshakes, tls_resumed;
+	uint64_t tls_handshakes, tls_resumed, tls_client_waits;
 	uint64_t hotset_filled, hotset_evicted, hotset_sent, pages_gone, file_grew, rate_pauses;
 	/* a pair for each backend of files */
 	uint64_t writev_async, writev_sync, linux_sendfile_async, linux_sendfile_sync;

@@ -48,6 +48,8 @@ push(struct io_job *j)
 	}
 	pthread_mutex_lock(&ps->lock);
 	err = j->spare && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
+	if (err == 0 && queue_client_is_full(&ln->queue, j))
+		count(j->io->counters, tls_client_waits);
 	io_lane_unlock(ln);
 	if (displaced != NULL)
 		io_job_put(displaced);

@@ -306,6 +306,15 @@ thread_start(struct pool_lane *ln)
 
 /* ---------------------------------------------------------------- pools */
 
+/* One thread is left for the others, if there is more than one. */
+static unsigned
+tls_per_client(unsigned threads, const struct io_pools_conf *conf)
+{
+	unsigned n = conf->tls_per_client != 0 ? conf->tls_per_client : threads - 1;
+
+	return (n < 1 ? 1 : n < ROW_RUNNING ? n : ROW_RUNNING);
+}
+
 /* threads 0: jobs are done where they are pushed. */
 static int
 lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io_pools_conf *conf)
@@ -326,6 +335,7 @@ lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io
 	ln->holds = lanes[nr].holds;
 	sem_init(&ln->more, 0, 0);
 	queue_init(&ln->queue, each, total, conf->max_queue, conf->stuck_ms);
+	ln->queue.per_client = nr == LANE_TLS ? tls_per_client(total, conf) : 0;
 	ln->queue.lock = &ps->lock;
 	pthread_mutex_lock(&ps->lock);
 	while (err == 0 && ln->threads < threads)

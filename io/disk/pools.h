@@ -28,8 +28,10 @@ struct io_pools_conf { /* no padding: equal settings are equal bytes */
 	unsigned read_threads; /* up to 1024; 0: the loop reads */
 	/* Threads of each pool that one device may keep busy; 0: see above. */
 	unsigned per_device;
-	unsigned max_queue;  /* jobs waiting per pool and device */
-	unsigned stuck_ms;   /* 0: never */
+	unsigned max_queue; /* jobs waiting per pool and device */
+	unsigned stuck_ms;  /* 0: never */
+	/* Jobs of LANE_TLS that one client may keep threads busy with; 0: all threads but one. */
+	unsigned tls_per_client;
 	unsigned hotset_mib; /* of the server's own memory for windows of files; 0: none */
 	/* the user wants io_stamps.awake: two getrusage(2) more for each job */
 	unsigned tells_awake;

@@ -78,6 +78,7 @@ device_new(struct io_queue *q, uint64_t dev)
 		device_forget_one(q);
 	q->ndevices++;
 	d->dev = dev;
+	fair_queue_limit(&d->rows, q->per_client);
 	list_init(&d->turn);
 	list_init(&d->running);
 	list_add_tail(&q->devices, &d->link);
@@ -98,7 +99,7 @@ device_get(struct io_queue *q, uint64_t dev)
 static void
 device_turn(struct io_queue *q, struct io_device *d)
 {
-	bool may = d->rows.waiting != 0 && d->nrunning < q->per_device;
+	bool may = fair_queue_next(&d->rows) != NULL && d->nrunning < q->per_device;
 
 	if (may && !list_linked(&d->turn))
 		list_add_tail(&q->turn, &d->turn);
@@ -174,6 +175,14 @@ queue_join(struct io_queue *q, struct io_job *j, uint32_t client)
 {
 	must(j->waits);
 	fair_queue_move(&j->device->rows, &j->turn, client);
+	device_turn(q, j->device);
+}
+
+bool
+queue_client_is_full(const struct io_queue *q, const struct io_job *j)
+{
+	return (q->per_client != 0 &&
+		fair_queue_running(&j->turn) + fair_queue_queued(&j->turn) > q->per_client);
 }
 
 /* The last places are reserved for devices without a running job, one for each: a hung device
@@ -247,7 +256,7 @@ queue_pop_any(struct io_queue *q)
 	struct io_job *j;
 
 	list_each(d, &q->devices, link) {
-		j = job_of(fair_queue_next(&d->rows));
+		j = job_of(fair_queue_oldest(&d->rows));
 		if (j == NULL)
 			continue;
 		queue_pull(q, j);

@@ -7,7 +7,8 @@
  * Devices take turns, and so do the clients of a device.  So a hung disk delays only its own jobs,
  * and a client with a thousand connections gets no more than its share.
  *
- * Bounds   per_device jobs of a device run at a time, and total of all devices; the last few places
+ * Bounds   per_device jobs of a device run at a time, per_client of a client of it, and total of
+ *          all devices; the last few places
  *          are reserved for devices with no running job. max_waiting jobs wait for a device.  One
  *          more displaces the newest job of the longest row, or is refused if its own row would be
  *          as long.  When all places of a device are taken and each job has run for stuck_ms,
@@ -32,7 +33,8 @@ struct io_device;
 struct io_queue {
 	pthread_mutex_t *lock; /* NULL: one thread uses the queue */
 	unsigned per_device, total, max_waiting, stuck_ms;
-	unsigned last; /* of total: places for devices without a running job */
+	unsigned per_client; /* 0: no limit; set before the first job */
+	unsigned last;       /* of total: places for devices without a running job */
 	unsigned running, waiting;
 	struct list devices; /* devices with jobs, and some without */
 	unsigned ndevices;
@@ -68,6 +70,9 @@ void queue_ran(struct io_queue *, struct io_job *);  /* call it after take */
 void queue_pull(struct io_queue *, struct io_job *); /* removes a waiting job */
 /* For the end: any waiting job, without limits; NULL: none. */
 struct io_job *queue_pop_any(struct io_queue *);
+
+/* The client of a job that waits or runs has more than may run at a time. */
+bool queue_client_is_full(const struct io_queue *, const struct io_job *);
 
 /* These take the lock.  A job that is in no queue, or runs, does not wait. */
 bool queue_job_waits(const struct io_job *);

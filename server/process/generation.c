@@ -320,6 +320,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		.per_device = (unsigned)c->threads_per_device,
 		.max_queue = (unsigned)c->max_queue,
 		.stuck_ms = 1000 * (unsigned)c->open_timeout,
+		.tls_per_client = (unsigned)c->max_handshakes_per_address,
 		.hotset_mib = hotset_mib(c),
 	};
 	int err;

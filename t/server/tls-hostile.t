@@ -246,6 +246,17 @@ subtest 'a flood of one address takes turns with another address' => sub {
 	served($s, 'afterwards');
 };
 
+# The others wait in the row of their address, however many threads there are.
+subtest 'handshakes of one address, one at a time' => sub {
+	my $s = server('server.max-handshakes-per-address = 1', $slow);
+	my @mine = map { $s->connect(from => '127.0.0.2') } 1 .. 12;
+	$_->send($hello) for @mine;
+	served($s, 'meanwhile', from => '127.0.0.3');
+	is scalar(grep { $_->take(1) eq "\x16" } @mine), 12, 'each has its turn';
+	cmp_ok counter($s, 'tls.address-waits'), '>', 0, 'that they waited is counted';
+	is counter($s, 'tls.failed.refused'), 0, 'none is refused';
+};
+
 subtest 'half an upload is not taken for a whole one' => sub {
 	my $half = "POST /app/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" . 'x' x 500;
 	my $chunked = "POST /app/upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1f4\r\n" . 'x' x 500 . "\r\n";

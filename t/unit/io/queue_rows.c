@@ -21,6 +21,36 @@ take_client(struct io_job **out)
 	return (*out != NULL ? (*out)->turn.client : 0);
 }
 
+/* Two of four places, even while nobody else comes. */
+TEST("/rows/limit-of-a-client")
+{
+	struct io_job *j, *run1[2];
+	int i;
+
+	queue_init(&q, 4, 4, 100, 0);
+	q.per_client = 2;
+	for (i = 0; i < 4; i++) {
+		j = push(1, 1, i);
+		g_assert_cmpint(queue_client_is_full(&q, j), ==, i >= 2);
+	}
+	for (i = 0; i < 2; i++)
+		g_assert_cmpuint(take_client(&run1[i]), ==, 1);
+	g_assert_false(queue_ready(&q));
+	g_assert_null(queue_take(&q));
+	j = push(1, 2, 10);
+	g_assert_false(queue_client_is_full(&q, j));
+	g_assert_true(queue_ready(&q)); /* a place was left */
+	g_assert_cmpuint(take_client(&j), ==, 2);
+	ran(j);
+	g_assert_null(queue_take(&q));
+	ran(run1[0]);
+	g_assert_cmpuint(take_client(&j), ==, 1);
+	g_assert_null(queue_take(&q));
+	ran(j);
+	ran(run1[1]);
+	put_all_away();
+}
+
 /* Client 1 has filled all places with jobs that take long.  Client 2 comes with many short ones: as
  * they end it has the next place, until both have as many. */
 TEST("/rows/fewest-running-goes-next")
