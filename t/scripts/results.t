@@ -66,10 +66,19 @@ subtest 'tables' => sub {
 	my $pressure = Test::Results::Tables->blocks({ pressure => { pressure => { '50 %' => $of } } })->{pressure};
 	like $pressure, qr/^\| accel-server, `adaptive` \| 0\.250 \| \*\*0\.500\*\* \| 21\.9 \| 71\.6 \| \*\*50 %\*\* \| 0\.500 \| 21\.9 \| 20 \|$/m, 'memory that is short';
 	like $pressure, qr/^\| Apache, event \| 0\.250 \| 0\.500 \| - \| 71\.6 \| 100 % \| 0\.500 \| - \| 0 \|$/m, '... and a server without a loop';
+
+	my $waits = sub ($alone, $p99) { return { alone => $alone, p99 => $p99 } };
+	my $tls = Test::Results::Tables->blocks({ tls => { tls => {
+		'new-rsa' => { accel => { cpu => 1367 }, nginx => { cpu => 1355.2 }, lighttpd => { cpu => 1400 }, h2o => {} },
+		'flood-2048-one' => { accel => $waits->(212, 270), nginx => $waits->(200, 8615), lighttpd => $waits->(210, 420_900), h2o => $waits->(300, 559_900) },
+		cold => { accel => { alone_p99 => 250, p99 => 262 }, 'accel-plain' => { alone_p99 => 240, p99 => 251 }, nginx => { alone_p99 => 240, p99 => 4_000_000 } } } } })->{tls};
+	like $tls, qr/^\| \.\.\. RSA 2048 \| 1,370 \| 1,360 \| 1,400 \| - \| \*\*1\.01\*\* \|$/m, 'what TLS costs';
+	like $tls, qr/^\| \.\.\. RSA 2048, one address \| 0\.212, \*\*0\.270\*\* \| 0\.200, \*\*8\.62\*\* \| 0\.210, \*\*421\*\* \| 0\.300, \*\*560\*\* \| - \|$/m, 'who waits for handshakes';
+	like $tls, qr/^\| 16 clients of cold files \| 0\.250, \*\*0\.262\*\* \| 0\.240, \*\*4,000\*\* \| - \| - \| 0\.240, \*\*0\.251\*\* \|$/m, '... and for cold files';
 };
 
 is_deeply [grep { !Test::Results->seconds($_) } Test::Results->steps], [], 'each step says how long it takes';
-cmp_ok Test::Results->seconds, '<=', 29 * 60, 'all of them take less than half an hour';
+cmp_ok Test::Results->seconds, '<=', 34 * 60, 'all of them take less than 35 minutes';
 like `$^X $root/scripts/results --only nothing 2>&1`, qr/^results: no step "nothing"; there are: hot idle /m, 'an unknown step';
 
 done_testing;

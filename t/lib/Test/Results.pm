@@ -36,6 +36,7 @@ my @STEPS = (
 	[starvation => 45, qw(scripts/accel-bench starvation --quick)],
 	[timing => 20, qw(scripts/bench --timing)],
 	[load => 50, qw(scripts/bench --load --rounds 3 --seconds 1.5)],
+	[tls => 180, qw(scripts/bench --tls --quick)],
 );
 
 sub new ($class, %arg) { return bless { dir => 'build/results', root => '.', say => sub { }, %arg }, $class }

@@ -117,6 +117,7 @@ sub _machine ($self) {
 # A document root with 1k.bin, 10k.bin, 100k.bin and 10m.bin; its name.
 sub files ($self) {
 	my $root = "$self->{dir}/root";
+	return $root if -d $root;
 	mkdir $root or die "$root: $!";
 	srand 1;
 	my $block = join '', map { chr int rand 256 } 1 .. 65_536;

@@ -7,7 +7,7 @@ package Test::Bench::Beside;
 # The hot clients are an open loop: their requests start by the clock, and latency counts from the scheduled start, so that a server which
 # answers no request for a second cannot hide it.
 #
-# A case: `name`; `disk`, as Accel::Bench::Rig has it; `clients` and `list` of the cold files; `what`:
+# A case: `name`; `disk`, as Accel::Bench::Rig has it; `clients` and `list` of the cold files; `warm`, seconds that hot clients do not count at first; `what`:
 #
 #     beside     hot files beside cold ones; `hot` is their path, `alone` names the cases that share a measurement without cold clients
 #     through    cold files, each once, after the rig itself (its row is `rig`); `files` of them, `plain` is the list for the rig
@@ -22,9 +22,10 @@ our @EXPORT_OK = qw(hot alone beside figures over rounds print_beside);
 
 my $head_start = 0.5;           # seconds that the cold clients run before the hot ones are measured
 
-# The report of accel-load on hot clients: path, clients, rate (of all, per second), seconds.
+# The report of accel-load on hot clients: path, clients, rate (of all, per second), seconds; warm: seconds before these, for handshakes of TLS.
 sub hot ($bench, $srv, %hot) {
 	return $bench->load(-c => $hot{clients} // 50, '--rate', $hot{rate} // 1000, -d => $hot{seconds} // $bench->opt('seconds'), -t => 60,
+		(map { ('--warm-up', $_) } $hot{warm} // ()),
 		$srv->url . ($hot{path} // '/1k.bin'));
 }
 
@@ -40,7 +41,7 @@ sub alone ($bench, $srv, %hot) {
 # The reports on hot and on cold clients. $cold: clients, list (a file), head_start in seconds. $hot->{opens}: of the slow disk meanwhile.
 sub beside ($bench, $srv, $cold, %hot) {
 	my ($ahead, $disk) = ($cold->{head_start} // $head_start, $bench->{disk});
-	my $load = $bench->load_begin(-c => $cold->{clients}, -u => $cold->{list}, -d => $bench->opt('seconds') + $ahead, -t => 60, $srv->url . '/');
+	my $load = $bench->load_begin(-c => $cold->{clients}, -u => $cold->{list}, -d => $bench->opt('seconds') + $ahead + ($hot{warm} // 0), -t => 60, $srv->url . '/');
 	sleep $ahead;
 	my $before = $disk->state->{opens};
 	my $hot = hot($bench, $srv, %hot);
@@ -90,10 +91,11 @@ sub _neighbours ($bench, $rig, $kind, $runs, @cases) {
 	my %alone;
 	for my $case (@cases) {
 		my $path = $case->{hot} // '/1k.bin';
-		my $alone = $alone{ $case->{alone} // $path } //= $rig->with_server($kind, $case->{disk}, sub { alone($bench, $_[0], path => $path) });
+		my @hot = (path => $path, warm => $case->{warm});
+		my $alone = $alone{ $case->{alone} // $path } //= $rig->with_server($kind, $case->{disk}, sub { alone($bench, $_[0], @hot) });
 		my $run = $rig->with_server($kind, $case->{disk}, sub {
 			warm_up($bench, $_[0], $path);
-			return figures($alone, beside($bench, $_[0], { %$case, list => $rig->list($case->{list}) }, path => $path));
+			return figures($alone, beside($bench, $_[0], { %$case, list => $rig->list($case->{list}) }, @hot));
 		});
 		$run->{others} = $alone->{others} if $alone->{others} > $run->{others};
 		push @{ $runs->{ $case->{name} }{ $kind->{name} } }, $run;

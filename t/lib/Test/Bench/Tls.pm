@@ -4,6 +4,8 @@ package Test::Bench::Tls;
 # `run($bench)` prints a table for each case and the aims. The client chooses cipher and group, so they are the same everywhere. A case with
 # `flood` measures hot requests by the clock on kept connections, alone and beside clients that make full handshakes only.
 use v5.36;
+use Accel::Bench::Rig;
+use Test::Bench::Beside qw(print_beside rounds);
 use Test::Bench::Hot;
 use Test::Tls;
 use List::Util qw(sum0);
@@ -32,12 +34,16 @@ my @cases = (
 		[4096, 'one'], [4096, 'many'], [2048, 'one'], [2048, 'many']),
 );
 
+# Hot clients beside those of cold files, all of them over TLS; and accel-server without TLS in the same rounds.
+my $cold = { name => 'cold', what => 'beside', disk => { spindles => 16, lookup_ms => 200, open_ms => 100, read_ms => 20, jitter => 20 }, clients => 16, list => 'small', warm => 0.5 };
+my $plain = { kind => 'accel', name => 'accel-plain' };
+
 sub run ($bench) {
 	my $root = $bench->files;
-	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases, $cold);
 	my @wanted = ($bench->wanted(@kinds), $bench->other_build // ());
 	my (%cert, %servers);
-	for my $case (@chosen) {
+	for my $case (grep { $_ != $cold } @chosen) {
 		my $key = $case->{cert} // 'ecdsa';
 		my $cert = $cert{$key} //= Test::Tls::certificate($bench->dir, $key, rsa => $bits{$key});
 		my $servers = $servers{$key} //= [map { $bench->server({ %$_, tls => $cert }, $root) } @wanted];
@@ -48,6 +54,7 @@ sub run ($bench) {
 		my $of = $bench->result->{tls}{ $case->{name} } = { map { $_ => $bench->summary(@{ $runs{$_} }) } keys %runs };
 		($case->{flood} ? \&print_flood : \&print_case)->($bench, $case, $of, map { $_->{name} } @wanted);
 	}
+	cold($bench, @wanted) if grep { $_ == $cold } @chosen;
 	print "\nAims\n";
 	aims($bench, $_, $bench->result->{tls}{ $_->{name} }) for @chosen;
 }
@@ -97,6 +104,17 @@ sub flooded ($bench, $srv, $case) {
 		max => $beside->{latency_us}{max}, ratio => $beside->{latency_us}{p99} / ($alone->{latency_us}{p99} || 1) };
 }
 
+# ------------------------------------------------------------- hot requests beside cold files
+
+sub cold ($bench, @wanted) {
+	my $rig = Accel::Bench::Rig->new($bench);
+	my $cert = Test::Tls::certificate($bench->dir, 'cold');
+	my @tls = map { { %$_, tls => $cert } } grep { $_->{name} ne 'h2o' } @wanted;
+	my @servers = (@tls, grep { grep { $_->{name} eq 'accel' } @tls } $plain);
+	my ($case) = rounds($bench, $rig, 'tls', \@servers, [$cold]);
+	print_beside($case, "$cold->{clients} clients of cold files of 100 kB, all over TLS but those of $plain->{name}  ($cold->{name})", map { $_->{name} } @servers);
+}
+
 # ------------------------------------------------------------- tables
 
 # The other server with the least CPU time for an answer.
@@ -123,6 +141,7 @@ sub print_flood ($bench, $case, $of, @names) {
 
 sub aims ($bench, $case, $of) {
 	my $ours = $of->{accel} or return;
+	return $bench->aim('cold: hot p99 beside / alone, over TLS / without', $ours->{p99_ratio} / $of->{ $plain->{name} }{p99_ratio}, '<=', 1.1, $ours, $of->{ $plain->{name} }) if $case == $cold;
 	return $bench->aim("$case->{name}: p99 beside / alone", $ours->{ratio}, '<=', 1.5, $ours) if $case->{flood};
 	for my $aim (@{ $case->{aims} }) {
 		my ($peer, $most) = @$aim;

@@ -10,9 +10,9 @@ use v5.36;
 use POSIX qw(floor);
 
 my %NEEDS = (
-	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'], pressure => ['pressure'],
+	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'], pressure => ['pressure'], tls => ['tls'],
 );
-my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load, pressure => \&_pressure);
+my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load, pressure => \&_pressure, tls => \&_tls);
 
 sub blocks ($class, $figures) {
 	my %block;
@@ -145,6 +145,29 @@ sub _load ($figures) {
 	return table(['', (map { "$_, req/s" } @with), 'CPU µs per request: accel-load, wrk, h2load'],
 		map { my $m = $of->{$_}; [$LOAD{$_}, (map { number($m->{$_}{rps}) } @with), join ', ', map { number($m->{$_}{cpu}) } @with] } grep { $of->{$_} } qw(1k 100k 1k-1));
 }
+
+my @TLS = (
+	['new-ecdsa', 'a new connection, ECDSA P-256'], ['resumed-ecdsa', '... resumed'], ['new-rsa', '... RSA 2048'], ['resumed-rsa', '... resumed'],
+	['1k', '1 kB, keep-alive, 100 connections'], ['1k-1000', '... 1000 connections'], ['100k', '100 kB, keep-alive'], ['10m', '10 MB'],
+);
+my @BESIDE_TLS = (
+	['flood-4096-one', 'handshakes with RSA 4096, one address'], ['flood-4096-many', '... many addresses'],
+	['flood-2048-one', '... RSA 2048, one address'], ['flood-2048-many', '... many addresses'], ['cold', '16 clients of cold files'],
+);
+
+# What CPU time a request takes, and how long hot ones wait.
+sub _tls ($figures) {
+	my ($of, @servers) = ($figures->{tls}, qw(accel nginx lighttpd h2o));
+	my @cost = map { my ($name, $title) = @$_; my $m = $of->{$name};
+		my ($best) = sort { $a <=> $b } grep { $_ } map { $m->{$_}{cpu} } @servers[1 .. 3];
+		[$title, (map { number($m->{$_}{cpu}) } @servers), bold(ratio($m->{accel}{cpu}, $best))] } grep { $of->{ $_->[0] } } @TLS;
+	my @wait = map { my ($name, $title) = @$_; my $m = $of->{$name};
+		[$title, map { $m->{$_} ? _waits($m->{$_}) : '-' } @servers, 'accel-plain'] } grep { $of->{ $_->[0] } } @BESIDE_TLS;
+	return table(['CPU µs per request', qw(accel-server nginx lighttpd h2o), 'ours / best other'], @cost) . "\n"
+	    . table(['p99 in ms, alone and beside', qw(accel-server nginx lighttpd h2o), 'accel-server without TLS'], @wait);
+}
+
+sub _waits ($m) { return number(($m->{alone} // $m->{alone_p99}) / 1000) . ', ' . bold(number($m->{p99} / 1000)) }
 
 sub _asking ($figures) {
 	my $of = $figures->{hotcost}{cost};
