@@ -26,6 +26,7 @@ enum sandbox_program {
 	SANDBOX_ACCELERATOR = 2, /* fcgi-stat-accel: cannot connect, or map memory to execute */
 	/* With SANDBOX_SERVER: io_uring, whose operations seccomp does not see. */
 	SANDBOX_URING = 4,
+	SANDBOX_KEYS = 8, /* the process with private keys: no file, no new socket */
 };
 
 /* Rights to a path, or to everything below a directory. */

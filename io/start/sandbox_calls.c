@@ -22,6 +22,7 @@
 #define S      SANDBOX_SERVER
 #define A      SANDBOX_ACCELERATOR
 #define U      SANDBOX_URING
+#define P      SANDBOX_KEYS
 #define THREAD 0x10000 /* CLONE_THREAD */
 
 struct call {

@@ -17,6 +17,7 @@
 #include "io/tls/flight.h"
 #include "io/tls/hello.h"
 #include "io/tls/impl.h"
+#include "io/tls/kept.h"
 #include "io/tls/verifier.h"
 
 /* A handshake has two to four flights.  A client that sends each byte as a record of its own gets
@@ -97,9 +98,12 @@ static const char *
 reason(const struct tls_link *l)
 {
 	long result = SSL_get_verify_result(l->ssl);
+	const char *key = tls_keys_fault();
 
 	if (l->challenge != NULL && l->why != NULL)
 		return (l->why);
+	if (key != NULL)
+		return (key);
 	return (l->verifier != NULL && result != X509_V_OK ? X509_verify_cert_error_string(result)
 							   : tls_reason());
 }

@@ -3,6 +3,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include "io/tls/impl.h"
+#include "io/tls/kept.h"
 
 #define CHAIN_MAX 16u /* certificates; in a circle each issues the next */
 
@@ -80,16 +81,53 @@ struct pairs {
 	unsigned nkeys, nleaves;
 };
 
+/* Blocks of PEM of this name; false: none is left. */
+static bool
+next_block(BIO *b, const char *name, unsigned char **der, long *n)
+{
+	bool asked;
+
+	return (PEM_bytes_read_bio(der, n, NULL, name, b, no_passphrase, &asked) == 1);
+}
+
+/* Keys that another process keeps; *locked: there is one with a passphrase. */
+static void
+read_kept(struct pairs *p, struct text text, bool *locked)
+{
+	BIO *keys = open_text(text), *lost = open_text(text);
+	const unsigned char *at;
+	unsigned char *der;
+	EVP_PKEY *key;
+	long n;
+
+	while (keys != NULL && p->nkeys < PAIRS_MAX && next_block(keys, TLS_KEPT_KEY, &der, &n)) {
+		at = der;
+		key = d2i_PUBKEY(NULL, &at, n);
+		if (key != NULL && (key = tls_kept_key(key)) != NULL)
+			p->key[p->nkeys++] = key;
+		OPENSSL_free(der);
+	}
+	if (lost != NULL && next_block(lost, TLS_LOCKED_KEY, &der, &n)) {
+		*locked = true;
+		OPENSSL_free(der);
+	}
+	BIO_free(keys);
+	BIO_free(lost);
+}
+
 /* NULL: at least one. */
 static const char *
-read_keys(struct pairs *p, BIO *b)
+read_keys(struct pairs *p, struct text text)
 {
+	BIO *b = open_text(text);
 	bool asked = false;
 	EVP_PKEY *key;
 
-	while (p->nkeys < PAIRS_MAX &&
+	while (b != NULL && p->nkeys < PAIRS_MAX &&
 	       (key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked)) != NULL)
 		p->key[p->nkeys++] = key;
+	BIO_free(b);
+	read_kept(p, text, &asked);
 	if (asked)
 		return ("the key has a passphrase, which the server cannot ask for; write it "
 			"without one: openssl pkey -in OLD -out NEW");
@@ -179,13 +217,13 @@ const char *
 tls_pem_pairs(SSL_CTX *ctx, struct text chain, struct text key, int *of)
 {
 	struct pairs p = { .ctx = ctx };
-	BIO *chains = open_text(chain), *keys = open_text(key.p != NULL ? key : chain);
+	BIO *chains = open_text(chain);
 	const char *why = "not enough memory", *no_key;
 	unsigned i;
 
 	*of = TLS_OF_CHAIN;
-	if (chains != NULL && keys != NULL) {
-		no_key = read_keys(&p, keys);
+	if (chains != NULL) {
+		no_key = read_keys(&p, key.p != NULL ? key : chain);
 		why = read_chains(&p, chains);
 		if (why == NULL) {
 			*of = TLS_OF_KEY;
@@ -195,7 +233,6 @@ tls_pem_pairs(SSL_CTX *ctx, struct text chain, struct text key, int *of)
 	for (i = 0; i < p.nkeys; i++)
 		EVP_PKEY_free(p.key[i]);
 	BIO_free(chains);
-	BIO_free(keys);
 	ERR_clear_error();
 	return (why);
 }

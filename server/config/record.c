@@ -48,6 +48,8 @@ struct sources {
 	uint64_t memory;
 	const char *failure;
 	bool whole;
+	sources_hide_fn *hide; /* NULL: nothing is hidden */
+	void *hide_arg;
 };
 
 void
@@ -69,6 +71,13 @@ sources_record(int fd)
 
 	s->fd = fd;
 	return (s);
+}
+
+void
+sources_hide(struct sources *s, sources_hide_fn *fn, void *arg)
+{
+	s->hide = fn;
+	s->hide_arg = arg;
 }
 
 /* The reader has gone, so nobody needs the rest. */
@@ -366,6 +375,8 @@ sources_get(struct sources *s, enum source_kind kind, const char *key, const cha
 	if (s != NULL)
 		put_question(s, kind, key);
 	is = source_read(kind, key, dir);
+	if (s != NULL && s->hide != NULL && kind == SOURCE_FILE && is.err == 0)
+		is.err = s->hide(s->hide_arg, &is.bytes);
 	if (s != NULL)
 		put_answer(s, &is);
 	return (is);

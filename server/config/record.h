@@ -49,6 +49,10 @@ void source_free(struct source *);
 struct source source_read(enum source_kind, const char *key, const char *dir);
 
 struct sources *sources_record(int fd);
+/* From now on a record has what hide() leaves of each file.  The bytes are of malloc(3), before and
+ * after.  0, or -errno, which takes the place of the file. */
+typedef int sources_hide_fn(void *arg, struct text *file);
+void sources_hide(struct sources *, sources_hide_fn *hide, void *arg);
 /* The record is complete.  memory: bytes that its reader used; 0: the reader refused the
  * configuration. */
 void sources_end(struct sources *, uint64_t memory);

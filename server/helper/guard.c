@@ -4,6 +4,8 @@
  *   server ===pair=== guardian --fork--> helper
  *             pair, socket of programs     the same two sockets
  *             names <---------------------- names
+ *                              --fork--> the process with the private keys (keys.c)
+ *             socket of keys, feed         the same two sockets
  *
  * It does nothing else, so there is hardly a reason for it to die.  The server's requests wait in
  * the pair until the next helper takes them, and those of workers in the queue of their socket.  A
@@ -43,6 +45,13 @@ struct guard {
 	uint64_t started_ns;
 	uint32_t pause_ms, lost; /* lost: helpers so far */
 	int status;              /* of the last helper that ended */
+	/* The process with the private keys, forked when a key or a thread waits for it. */
+	struct {
+		pid_t pid; /* 0: none */
+		uint64_t started_ns, again_ns;
+		uint32_t pause_ms, lost;
+		bool done; /* the server has ended */
+	} keys;
 };
 
 /* ---------------------------------------------------------------- what it hears */
@@ -70,14 +79,97 @@ server_has_ended(const struct guard *g)
 }
 
 static void
+say_event(const struct guard *g, const struct helper_event *e)
+{
+	(void)helper_send(g->of.pair, e, sizeof(*e), -1);
+}
+
+static void
 say(const struct guard *g, enum helper_news news)
 {
-	struct helper_event e = { .news = news,
-		.lost = g->lost,
-		.status = g->status,
-		.pause_ms = g->pause_ms };
+	say_event(g, &(struct helper_event){ .news = news,
+			 .lost = g->lost,
+			 .status = g->status,
+			 .pause_ms = g->pause_ms });
+}
 
-	(void)helper_send(g->of.pair, &e, sizeof(e), -1);
+/* None after a first death or a long life; 1 s, 2 s, ... 60 s if it dies again and again. */
+static uint32_t
+next_pause(uint64_t started_ns, uint32_t lost, uint32_t pause_ms)
+{
+	bool lived = clock_mono_ns() - started_ns >= PAUSE_MAX_MS * NS_PER_MS;
+
+	return (lived || lost == 0 ? 0 : MIN(MAX(2 * pause_ms, PAUSE_MS), PAUSE_MAX_MS));
+}
+
+/* ---------------------------------------------------------------- private keys */
+
+static void
+keys_start(struct guard *g)
+{
+	pid_t guardian = getpid();
+
+	g->keys.started_ns = clock_mono_ns();
+	g->keys.pid = fork();
+	if (g->keys.pid == 0) {
+		close(g->signals);
+		close(g->keep);
+		close(g->of.pair);
+		close(g->of.keep);
+		close(g->of.feed[0]);
+		if (g->of.cgi >= 0)
+			close(g->of.cgi);
+		helper_keys_process(&g->of, &g->kept, guardian);
+	}
+	if (g->keys.pid < 0) {
+		g->keys.pid = 0;
+		g->keys.again_ns = g->keys.started_ns + PAUSE_MS * NS_PER_MS;
+	}
+}
+
+static void
+keys_reap(struct guard *g)
+{
+	int status;
+
+	if (g->keys.pid == 0 || waitpid(g->keys.pid, &status, WNOHANG) != g->keys.pid)
+		return;
+	g->keys.pid = 0;
+	if (server_has_ended(g))
+		return;
+	g->keys.pause_ms = next_pause(g->keys.started_ns, g->keys.lost, g->keys.pause_ms);
+	g->keys.again_ns = clock_mono_ns() + g->keys.pause_ms * NS_PER_MS;
+	say_event(g, &(struct helper_event){ .news = HELPER_KEYS_DIED,
+			 .lost = ++g->keys.lost,
+			 .status = status,
+			 .pause_ms = g->keys.pause_ms });
+}
+
+/* What waits for the process that is not there; *timeout_ms (-1: none) gets no longer. */
+static void
+keys_poll(const struct guard *g, struct pollfd p[2], int *timeout_ms)
+{
+	uint64_t now = clock_mono_ns();
+	bool asked = g->keys.pid == 0 && !g->keys.done;
+	int ms;
+
+	if (asked && now < g->keys.again_ns) {
+		ms = (int)((g->keys.again_ns - now) / NS_PER_MS) + 1;
+		if (*timeout_ms < 0 || ms < *timeout_ms)
+			*timeout_ms = ms;
+		asked = false;
+	}
+	p[0] = (struct pollfd){ .fd = asked ? g->of.keys : -1, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = asked ? g->of.feed[1] : -1, .events = POLLIN };
+}
+
+static void
+keys_take(struct guard *g, const struct pollfd p[2])
+{
+	if (((p[0].revents | p[1].revents) & POLLIN) != 0)
+		keys_start(g);
+	else if (p[0].revents != 0)
+		g->keys.done = true;
 }
 
 /* ---------------------------------------------------------------- a helper */
@@ -108,6 +200,7 @@ helper_lives(struct guard *g)
 
 	while (read(g->signals, &si, sizeof(si)) > 0)
 		;
+	keys_reap(g);
 	if (g->pid != 0 && waitpid(g->pid, &status, WNOHANG) == g->pid) {
 		g->pid = 0;
 		g->status = status;
@@ -120,15 +213,21 @@ helper_lives(struct guard *g)
 static void
 follow(struct guard *g)
 {
-	struct pollfd p[3] = { { .fd = g->signals, .events = POLLIN },
+	struct pollfd p[5] = { { .fd = g->signals, .events = POLLIN },
 		{ .fd = g->keep, .events = POLLIN }, { .fd = g->of.pair } };
+	int timeout_ms;
 
 	while (helper_lives(g)) {
-		if (poll(p, 3, p[2].fd < 0 ? (int)END_MS : -1) == 0)
+		timeout_ms = p[2].fd < 0 ? (int)END_MS : -1;
+		keys_poll(g, &p[3], &timeout_ms);
+		if (poll(p, 5, timeout_ms) == 0 && p[2].fd < 0)
 			(void)kill(g->pid, SIGKILL);
 		names_take(g);
-		if (p[2].revents != 0)
+		keys_take(g, &p[3]);
+		if (p[2].revents != 0) {
 			p[2].fd = -1;
+			g->keys.done = true;
+		}
 	}
 	names_take(g);
 }
@@ -156,14 +255,19 @@ drop_program(const struct guard *g)
 }
 
 static void
-wait_a_while(const struct guard *g)
+wait_a_while(struct guard *g)
 {
-	struct pollfd p[2] = { { .fd = g->of.pair, .events = POLLIN },
-		{ .fd = g->of.cgi, .events = POLLIN } };
+	struct pollfd p[5] = { { .fd = g->of.pair, .events = POLLIN },
+		{ .fd = g->of.cgi, .events = POLLIN }, { .fd = g->signals, .events = POLLIN } };
 	uint64_t until = clock_mono_ns() + g->pause_ms * NS_PER_MS, now;
+	int timeout_ms;
 
 	while ((now = clock_mono_ns()) < until && !server_has_ended(g)) {
-		(void)poll(p, 2, (int)((until - now) / NS_PER_MS) + 1);
+		timeout_ms = (int)((until - now) / NS_PER_MS) + 1;
+		keys_poll(g, &p[3], &timeout_ms);
+		(void)poll(p, 5, timeout_ms);
+		(void)helper_lives(g); /* it does not; the process with the keys may have ended */
+		keys_take(g, &p[3]);
 		if (p[0].revents != 0)
 			drop_request(g);
 		if (p[1].revents != 0)
@@ -174,12 +278,7 @@ wait_a_while(const struct guard *g)
 static void
 choose_pause(struct guard *g)
 {
-	bool lived = clock_mono_ns() - g->started_ns >= PAUSE_MAX_MS * NS_PER_MS;
-
-	if (lived || g->lost == 0)
-		g->pause_ms = 0;
-	else
-		g->pause_ms = MIN(MAX(2 * g->pause_ms, PAUSE_MS), PAUSE_MAX_MS);
+	g->pause_ms = next_pause(g->started_ns, g->lost, g->pause_ms);
 	g->lost++;
 }
 
@@ -224,6 +323,8 @@ helper_guard(const struct helper_of *of)
 	struct guard g;
 
 	begin(&g, of);
+	if (helper_keys_feed(g.of.feed) != 0)
+		_exit(1);
 	helper_kept_init(&g.kept);
 	guard(&g);
 }

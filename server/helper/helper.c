@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "io/tls/keys.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 #include "server/helper/starter.h"
@@ -22,7 +23,7 @@
 #define LOAD_LATE_MS 3700000 /* longer than any server.reload-timeout */
 
 struct helper {
-	int fd;
+	int fd, keys;       /* keys: to the process with the private keys */
 	struct address cgi; /* .len 0: none */
 	int wake;           /* wakes the main thread; -1: none */
 	bool (*interrupted)(void *arg);
@@ -34,14 +35,22 @@ struct helper {
 /* Standard descriptors, and the descriptor of a configuration given as /dev/fd/N, as shells write
  * <(command). */
 static void
-close_others(int pair, int cgi, const char *file)
+close_others(const struct helper_of *of, int pair)
 {
+	const char *file = of->file;
 	const char *number = file != NULL && strncmp(file, "/dev/fd/", 8) == 0 ? file + 8 : "-1";
-	int keep = atoi(number), fd;
+	const int keep[] = { pair, of->cgi, of->keys, atoi(number) };
+	int fd, last = 0;
+	size_t i;
 
-	for (fd = 3; fd <= pair || fd <= cgi || fd <= keep; fd++)
-		if (fd != pair && fd != cgi && fd != keep)
+	for (i = 0; i < G_N_ELEMENTS(keep); i++)
+		last = MAX(last, keep[i]);
+	for (fd = 3; fd <= last; fd++) {
+		for (i = 0; i < G_N_ELEMENTS(keep) && fd != keep[i]; i++)
+			;
+		if (i == G_N_ELEMENTS(keep))
 			close(fd);
+	}
 	(void)syscall(SYS_close_range, (unsigned)fd, ~0u, 0u);
 }
 
@@ -70,13 +79,14 @@ helper_start(const char *file, struct helper **hp)
 {
 	struct helper *h = calloc(1, sizeof(*h));
 	struct helper_of of = { .server = getpid(), .file = file };
-	int pair[2], err;
+	int pair[2], keys[2], err;
 	pid_t pid;
 
 	if (h == NULL)
 		return (-ENOMEM);
 	of.cgi = cgi_listen(&h->cgi);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keys) != 0 ||
 	    (pid = fork()) < 0) {
 		err = -errno;
 		free(h);
@@ -85,7 +95,8 @@ helper_start(const char *file, struct helper **hp)
 	if (pid == 0) {
 		free(h);
 		starter_forget();
-		close_others(pair[1], of.cgi, file);
+		of.keys = keys[1];
+		close_others(&of, pair[1]);
 		unsetenv("LISTEN_FDS");
 		unsetenv("LISTEN_PID");
 		unsetenv("LISTEN_FDNAMES");
@@ -93,9 +104,12 @@ helper_start(const char *file, struct helper **hp)
 		helper_guard(&of);
 	}
 	close(pair[1]);
+	close(keys[1]);
 	if (of.cgi >= 0)
 		close(of.cgi);
 	h->fd = pair[0];
+	h->keys = keys[0];
+	tls_keys_reach(helper_keys_connect, h);
 	h->wake = -1;
 	*hp = h;
 	return (0);
@@ -106,8 +120,16 @@ helper_free(struct helper *h)
 {
 	if (h == NULL)
 		return;
+	tls_keys_reach(NULL, NULL);
+	close(h->keys);
 	close(h->fd);
 	free(h);
+}
+
+int
+helper_keys_fd(const struct helper *h)
+{
+	return (h->keys);
 }
 
 const struct address *

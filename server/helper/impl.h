@@ -8,6 +8,7 @@
  *   work.c     the work of a child
  *   spawn.c    applications that it starts
  *   renew.c    waits until certificates change
+ *   keys.c     the process that keeps their private keys
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
  *   upgrade.c  executes the program anew
@@ -25,12 +26,25 @@ struct helper_of {
 	int pair;      /* requests of the server; at its end of file the server has ended */
 	int cgi;       /* runs programs for processes that connect to it; -1: for none */
 	int keep;      /* to the guardian: names for the next helper */
+	int keys;      /* sockets of the server's threads, for the process with private keys */
+	int feed[2];   /* private keys: [0] of those who read them, [1] of that process */
 	uint32_t lost; /* helpers and guardians so far */
 	pid_t server;
 	const char *file; /* the configuration */
 };
 
 struct helper_kept;
+
+/* What a record leaves out. */
+struct helper_hiding {
+	const struct helper_of *of;
+	uint8_t use; /* enum tls_key_use */
+};
+int helper_hide_keys(void *hiding, struct text *file); /* a sources_hide_fn */
+int helper_keys_feed(int feed[2]);                     /* of struct helper_of; 0 or -errno */
+/* kept: the names of files that may have keys. */
+_Noreturn void helper_keys_process(const struct helper_of *, const struct helper_kept *,
+    pid_t guardian);
 
 _Noreturn void helper_guard(const struct helper_of *);
 /* For a child of the helper whose guardian has died. */
@@ -57,7 +71,8 @@ int helper_log_program(const struct helper_name *);
 int helper_work_resolve(const char *spec, int reply);
 /* Waits until the files of certificates of the last list differ from the record with this digest,
  * and writes the new record to reply. */
-int helper_work_renew(const struct helper_kept *, const char *digest, int reply);
+int helper_work_renew(const struct helper_of *, const struct helper_kept *, const char *digest,
+    int reply);
 /* Starts a new server, with reply as its socket of items, and answers. */
 int helper_work_upgrade(int reply, uint32_t load_ms);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */

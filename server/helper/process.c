@@ -115,6 +115,8 @@ child_begin(const struct helper_state *h, pid_t helper)
 	close(h->signals);
 	if (h->of.cgi >= 0)
 		close(h->of.cgi);
+	close(h->of.keys);
+	close(h->of.feed[1]);
 }
 
 static void
@@ -137,13 +139,15 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 	child_close_others(h);
 	if (r->kind != HELPER_LOAD)
 		close(h->of.keep);
+	if (r->kind != HELPER_LOAD && r->kind != HELPER_RENEW)
+		close(h->of.feed[0]);
 	if (r->kind == HELPER_UPGRADE)
 		_exit(helper_work_upgrade(reply, h->kept->load_ms));
 	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	if (r->kind == HELPER_LOAD)
 		_exit(helper_work_load(&h->of, reply, names));
 	if (r->kind == HELPER_RENEW)
-		_exit(helper_work_renew(h->kept, r->name, reply));
+		_exit(helper_work_renew(&h->of, h->kept, r->name, reply));
 	if (r->kind == HELPER_RESOLVE)
 		_exit(helper_work_resolve(r->name, reply));
 	_exit(
@@ -298,6 +302,7 @@ runner_start(struct helper_state *h)
 			child_begin(h, helper);
 			child_close_others(h);
 			close(h->of.keep);
+			close(h->of.feed[0]);
 			cgi_run(&allowed, sock, helper);
 		}
 		h->runner[h->nrunners++] = pid;

@@ -29,7 +29,7 @@
 
 /* By name: so the record of equal files is equal. */
 static GPtrArray *
-paths_of(const struct helper_kept *k)
+paths_of(const struct helper_kept *k, struct helper_hiding *h)
 {
 	GPtrArray *v = helper_kept_newest(k, HELPER_CERTIFICATE);
 	const struct helper_name *n;
@@ -37,6 +37,7 @@ paths_of(const struct helper_kept *k)
 
 	for (i = 0; i < v->len; i++) {
 		n = g_ptr_array_index(v, i);
+		h->use = n->keys; /* the same for all */
 		v->pdata[i] = (char *)(uintptr_t)n->name;
 	}
 	return (v);
@@ -45,7 +46,7 @@ paths_of(const struct helper_kept *k)
 /* ---- a record */
 
 static bool
-record(const GPtrArray *paths, int fd)
+record(struct helper_hiding *h, const GPtrArray *paths, int fd)
 {
 	struct sources *s = sources_record(fd);
 	struct source is;
@@ -53,6 +54,8 @@ record(const GPtrArray *paths, int fd)
 
 	if (lseek(fd, 0, SEEK_SET) != 0 || ftruncate(fd, 0) != 0)
 		return (false);
+	if (h->use != 0)
+		sources_hide(s, helper_hide_keys, h);
 	for (i = 0; i < paths->len; i++) {
 		is = sources_get(s, SOURCE_FILE, g_ptr_array_index(paths, i), NULL);
 		source_free(&is);
@@ -135,9 +138,11 @@ await_change(struct watch_set *w, int reply)
 }
 
 int
-helper_work_renew(const struct helper_kept *kept, const char *digest, int reply)
+helper_work_renew(const struct helper_of *of, const struct helper_kept *kept, const char *digest,
+    int reply)
 {
-	GPtrArray *paths = paths_of(kept);
+	struct helper_hiding h = { .of = of };
+	GPtrArray *paths = paths_of(kept, &h);
 	struct watch_set *w = watch_set_new((char *const *)paths->pdata, paths->len);
 	int fd = memfd_create("certificates", MFD_CLOEXEC);
 
@@ -145,7 +150,7 @@ helper_work_renew(const struct helper_kept *kept, const char *digest, int reply)
 		return (1);
 	for (;;) {
 		(void)watch_set_changed(w);
-		if (!record(paths, fd))
+		if (!record(&h, paths, fd))
 			return (1);
 		if (differs(fd, digest))
 			return (hand_over(fd, reply));

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "io/tls/keys.h"
 
 #define FDS_MAX 4 /* the kernel drops further ones and sets MSG_CTRUNC */
 
@@ -50,6 +51,8 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	memcpy(to, p, sizeof(*to));
 	if (!is_string(to->name, sizeof(to->name)) ||
 	    !is_string(to->congestion, sizeof(to->congestion)))
+		return (-EPROTO);
+	if (to->keys > TLS_KEY_SIGNS_AND_DECRYPTS)
 		return (-EPROTO);
 	switch (to->kind) {
 	case HELPER_LOG:

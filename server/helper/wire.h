@@ -69,8 +69,9 @@ struct helper_name {
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog, defer_s;
-	uint8_t both;                /* IPv4 on an IPv6 socket, too; 0: no */
-	char congestion[16];         /* empty: the system's default */
+	uint8_t both;        /* IPv4 on an IPv6 socket, too; 0: no */
+	char congestion[16]; /* empty: the system's default */
+	uint8_t keys;        /* HELPER_CERTIFICATE: enum tls_key_use; 0: the server keeps it */
 	uint8_t set_mode, set_owner; /* 0: no; not bool, because the byte may have any value */
 	mode_t mode;
 	uid_t uid;
@@ -88,7 +89,8 @@ struct helper_addresses {
 enum helper_news {
 	HELPER_DIED,
 	HELPER_BACK,
-	HELPER_GUARDED, /* the guardian has died, and this is the next one */
+	HELPER_GUARDED,   /* the guardian has died, and this is the next one */
+	HELPER_KEYS_DIED, /* the process with the private keys */
 };
 
 /* From the guardian, without a request. */

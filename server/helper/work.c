@@ -15,6 +15,7 @@
 #include "io/start/listen.h"
 #include "io/log/logfile.h"
 #include "io/safe_open.h"
+#include "io/tls/keys.h"
 #include "server/config/certificates.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
@@ -170,15 +171,24 @@ tell_applications(const struct conf *c, void *arg)
 }
 
 static void
-tell_certificate(const char *file, void *names)
+tell_certificate(const char *file, void *telling)
 {
-	struct helper_name n = { 0 };
+	const struct telling *to = telling;
 
-	helper_tell(*(int *)names, &n, HELPER_CERTIFICATE, file);
+	helper_tell(to->names, to->n, HELPER_CERTIFICATE, file);
 }
 
 static void
-tell_names(const struct config *config, int names)
+tell_certificates(const struct config *config, int names, uint8_t keys)
+{
+	struct helper_name n = { .keys = keys };
+	struct telling to = { names, &n };
+
+	certificates_files(config, tell_certificate, &to);
+}
+
+static void
+tell_names(const struct config *config, int names, uint8_t keys)
 {
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .timeout_ms = (uint32_t)c->reload_timeout * 1000 };
@@ -195,7 +205,7 @@ tell_names(const struct config *config, int names)
 	tell_listens(config, names);
 	cgi_names_tell(config, names);
 	config_each(config, tell_applications, &to);
-	certificates_files(config, tell_certificate, &names);
+	tell_certificates(config, names, keys);
 	if (untold == NULL)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
@@ -212,9 +222,30 @@ refuse_names(int reply)
 	return (0);
 }
 
+/* The ciphers of the default need no decryption. */
+static bool
+names_ciphers(const struct conf *c, void *use)
+{
+	if (c->ssl_ciphers != NULL || c->ssl_conf_cmd.n != 0)
+		*(uint8_t *)use = TLS_KEY_SIGNS_AND_DECRYPTS;
+	return (true);
+}
+
+static uint8_t
+use_of_keys(const struct config *config)
+{
+	uint8_t use = TLS_KEY_SIGNS;
+
+	if (!config_global(config)->ssl_key_process)
+		return (0);
+	config_each(config, names_ciphers, &use);
+	return (use);
+}
+
 int
 helper_work_load(const struct helper_of *of, int reply, int names)
 {
+	struct helper_hiding hiding = { .of = of };
 	const char *file = of->file;
 	struct sources *sources = sources_record(reply);
 	struct config *config;
@@ -229,8 +260,11 @@ helper_work_load(const struct helper_of *of, int reply, int names)
 		/* the old sources were freed; the replay finds the same error again */
 		sources = sources_record(reply);
 	} else {
+		hiding.use = use_of_keys(config);
+		if (hiding.use != 0)
+			sources_hide(config_sources(config), helper_hide_keys, &hiding);
 		resources_fetch(config);
-		tell_names(config, names);
+		tell_names(config, names, hiding.use);
 		if (untold != NULL)
 			return (refuse_names(reply));
 		memory = config_memory(config) + 1;

@@ -49,6 +49,19 @@ guarded(struct process *ps, const struct helper_event *e)
 	    LF_STR("do", "see the log of the kernel: was memory short?"));
 }
 
+/* The next one reads the keys from their files, when the next handshake asks for one. */
+static void
+keys_lost(const struct helper_event *e)
+{
+	bool killed = WIFSIGNALED(e->status);
+
+	log_event(LOG_ERROR, NULL, "keys.lost", LF_STR("by", killed ? "signal" : "exit"),
+	    LF_U64("status", killed ? WTERMSIG(e->status) : WEXITSTATUS(e->status)),
+	    LF_U64("lost", e->lost), LF_U64("again_in_ms", e->pause_ms),
+	    LF_STR("what", "the process with the private keys; the next handshake starts it again"),
+	    LF_STR("do", "see the log of the kernel: was memory short?"));
+}
+
 /* The guardian has been killed, too, before the helper could fork the next one.  No process is left
  * that has the rights to start them, except a service manager. */
 static void
@@ -80,6 +93,7 @@ process_helper_take(struct process *ps)
 		switch (e.news) {
 		case HELPER_BACK: came_back(ps, &e); break;
 		case HELPER_GUARDED: guarded(ps, &e); break;
+		case HELPER_KEYS_DIED: keys_lost(&e); break;
 		default: lost(ps, &e);
 		}
 	if (n < 0)

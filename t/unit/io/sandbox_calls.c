@@ -295,6 +295,45 @@ TEST("/sandbox-calls/ring")
 		g_assert_cmpint(outcome(SANDBOX_SERVER | SANDBOX_URING, sets_up_ring), !=, ENOSYS);
 }
 
+static int
+looks(void)
+{
+	return (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 ? 0 : errno);
+}
+
+static int
+pairs(void)
+{
+	int v[2];
+
+	return (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, v) == 0 ? 0 : errno);
+}
+
+static int
+threads(void)
+{
+	pthread_t thread;
+
+	return (pthread_create(&thread, NULL, nothing, NULL) != 0 || pthread_join(thread, NULL) != 0
+		    ? errno
+		    : 0);
+}
+
+/* The process with private keys may do less than any other. */
+TEST("/sandbox-calls/keys")
+{
+	size_t i;
+
+	if (!usable())
+		return;
+	for (i = 0; i < G_N_ELEMENTS(tries); i++)
+		if (tries[i].in_accelerator == DIES && !(SANITIZED && tries[i].sanitizers))
+			g_assert_cmpint(outcome(SANDBOX_KEYS, tries[i].what), ==, DIES);
+	g_assert_cmpint(outcome(SANDBOX_KEYS, looks), ==, ENOSYS);
+	g_assert_cmpint(outcome(SANDBOX_KEYS, pairs), ==, ENOSYS);
+	g_assert_cmpint(outcome(SANDBOX_KEYS, threads), ==, 0);
+}
+
 /* A name that libseccomp does not know would make no rule. */
 TEST("/sandbox-calls/names")
 {

@@ -82,6 +82,10 @@ TEST("/helper/names are whole")
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad.kind = HELPER_ACTIVATED; /* only handed over */
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad = (struct helper_name){ .kind = HELPER_CERTIFICATE, .keys = 2, .name = "x" };
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, 0);
+	bad.keys++;
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad = (struct helper_name){ .kind = HELPER_LOAD, .timeout_ms = HELPER_LOAD_MAX_MS };
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, 0);
 	bad.timeout_ms++;
