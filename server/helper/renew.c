@@ -145,6 +145,7 @@ helper_work_renew(const struct helper_of *of, const struct helper_kept *kept, co
 	GPtrArray *paths = paths_of(kept, &h);
 	struct watch_set *w = watch_set_new((char *const *)paths->pdata, paths->len);
 	int fd = memfd_create("certificates", MFD_CLOEXEC);
+	bool settled = false;
 
 	if (w == NULL || fd < 0)
 		return (1);
@@ -152,9 +153,13 @@ helper_work_renew(const struct helper_of *of, const struct helper_kept *kept, co
 		(void)watch_set_changed(w);
 		if (!record(&h, paths, fd))
 			return (1);
-		if (differs(fd, digest))
+		if (!differs(fd, digest)) {
+			if (!await_change(w, reply))
+				return (2);
+		} else if (settled)
 			return (hand_over(fd, reply));
-		if (!await_change(w, reply))
+		else if (!settle(w, reply)) /* they may be half replaced now */
 			return (2);
+		settled = true;
 	}
 }
