@@ -469,7 +469,7 @@ send_memory(struct sender *s)
 	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
 	s->op.send.iov = s->iov;
 	s->op.pages = s->op.send.n > s->op.send.first; /* the last ones are windows */
-	submit_send(s, IO_SEND, sum < s->body->left && !is_paced(s));
+	submit_send(s, IO_SEND, (sum < s->body->left || s->ends) && !is_paced(s));
 	return (true);
 }
 

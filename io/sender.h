@@ -59,6 +59,8 @@ struct sender {
 	/* Reads the clock even while everything is hot; otherwise io_now() is used until a
 	 * thread is needed. */
 	bool exact;
+	/* The stream ends as soon as the body is sent: the last bytes in memory wait for FIN. */
+	bool ends;
 	const struct io_file *begun;   /* file whose bytes were sent last */
 	bool was_read;                 /* some of its bytes were read from the file itself */
 	struct io_proof proof;         /* what of it was sent */

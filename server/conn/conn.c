@@ -218,6 +218,14 @@ conn_handle(struct conn *c)
 	return (c->closing ? WAIT : outcome_state(c, c->outcome));
 }
 
+/* After this send nothing is left to wait for: see conn_finish(). */
+static bool
+send_is_last(const struct conn *c)
+{
+	return (c->close_after && !c->cut && !c->deferred && !c->tunnel && c->sent == NULL &&
+		c->behind_send == OUTCOME_NONE && c->r->in.left == 0 && !c->r->in.streams);
+}
+
 static void
 start_sender(struct conn *c)
 {
@@ -226,6 +234,7 @@ start_sender(struct conn *c)
 	conn_watch_end(c);
 	c->sending = true;
 	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
+	r->sender.ends = send_is_last(c);
 	r->sender.rate = (uint32_t)r->conf->min_write_rate;
 	rate_apply(r);
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);

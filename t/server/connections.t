@@ -95,6 +95,20 @@ subtest 'Connection and version decide when a connection ends' => sub {
 	ok $c->closed, '... and the connection ends';
 };
 
+# After that of the kernel, which acknowledges the request at once while a connection is new.
+subtest 'a last reply and the end of the stream are one segment' => sub {
+	my $segments = sub ($c) { return unpack 'x140 L', getsockopt $c->sock, 6, 11 };      # TCP_INFO: tcpi_segs_in
+	my $more = 0;
+	for (1 .. 10) {
+		my $c = $srv->connect;
+		my $before = $segments->($c);
+		$c->send(req('/a', 'Connection: close'));
+		like $c->rest, qr/\r\n\r\nA\z/, 'the reply';
+		$more++ if $segments->($c) - $before > 2;
+	}
+	cmp_ok $more, '<=', 3, 'of ten connections';
+};
+
 subtest 'server.max-keep-alive-requests ends a connection' => sub {
 	my $c = $srv->connect;
 	$c->send(req('/a') x 150);
