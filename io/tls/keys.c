@@ -74,6 +74,17 @@ tls_keys_new(void)
 	return (ks);
 }
 
+void
+tls_keys_free(struct tls_keys *ks)
+{
+	if (ks == NULL)
+		return;
+	g_queue_clear(&ks->order);
+	g_hash_table_destroy(ks->v);
+	pthread_mutex_destroy(&ks->lock);
+	free(ks);
+}
+
 bool
 tls_key_id(EVP_PKEY *key, unsigned char id[TLS_KEY_ID])
 {

@@ -58,7 +58,8 @@ struct tls_key_question {
 
 struct tls_keys;
 
-struct tls_keys *tls_keys_new(void); /* NULL: no memory, or OpenSSL cannot start */
+struct tls_keys *tls_keys_new(void);   /* NULL: no memory, or OpenSSL cannot start */
+void tls_keys_free(struct tls_keys *); /* nobody asks any more; NULL is allowed */
 /* What tls_keys_hide() told.  0 or -errno. */
 int tls_keys_add(struct tls_keys *, const void *told, size_t n);
 /* Writes the answer; its length.  Any bytes may come. */

@@ -77,6 +77,7 @@ keys_down(void)
 	tls_secure_free(secure);
 	secure = NULL;
 	loop_down();
+	tls_keys_free(keys);
 }
 
 #define KEYS_TEST(path) TEST_IN(path, keys_up(), keys_down())
@@ -223,6 +224,7 @@ KEYS_TEST("/tls/keys/an answer that is too long")
 KEYS_TEST("/tls/keys/a key that nobody has")
 {
 	keep(EVP_EC_gen("P-256"), NULL, 0);
+	tls_keys_free(keys);
 	keys = tls_keys_new();
 	g_assert_true(fails(TLS1_3_VERSION, NULL,
 	    "the process with the private keys does not have this one"));
@@ -283,6 +285,15 @@ told(EVP_PKEY *key)
 	pem_make_of(&pem, key, 1);
 	out = hidden(pem.key);
 	buf_free(&out);
+}
+
+static void
+told_new(void)
+{
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+
+	told(key);
+	EVP_PKEY_free(key);
 }
 
 TEST_IN("/tls/keys/what may be asked", keys_up(), keys_down())
@@ -347,9 +358,9 @@ KEYS_TEST("/tls/keys/the ones that came first are forgotten")
 	told(again); /* counts as new */
 	g_assert_cmpuint(tls_keys_count(keys), ==, 2);
 	for (i = 0; i < TLS_KEYS_MAX - 2; i++)
-		told(EVP_EC_gen("P-256"));
+		told_new();
 	g_assert_cmpint(asked(&q, HEAD + 32), >, 0);
-	told(EVP_EC_gen("P-256"));
+	told_new();
 	g_assert_cmpuint(tls_keys_count(keys), ==, TLS_KEYS_MAX);
 	g_assert_cmpint(asked(&q, HEAD + 32), ==, -ENOENT);
 	q = question(again, TLS_KEY_ECDSA, SHA256, 32);
