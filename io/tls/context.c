@@ -119,7 +119,7 @@ bool
 tls_prepare(void)
 {
 	return (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) == 1 &&
-		tls_bio_prepare() == 0);
+		tls_sessions_prepare() && tls_bio_prepare() == 0);
 }
 
 /* What comes before the certificate, since the level of security judges that.  NULL: all is set. */
@@ -164,6 +164,8 @@ tls_secure_new(const struct tls_settings *set, struct tls_fault *fault)
 	if (set->staple.p != NULL)
 		s->unstapled = tls_staple_use(s->ctx, set->staple);
 	tls_pem_choose(s->ctx);
+	if (!tls_sessions_name(s->ctx, set))
+		return (fail(s, fault, TLS_OF_CHAIN, "OpenSSL cannot start"));
 	return (&s->secure);
 }
 

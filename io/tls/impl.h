@@ -16,6 +16,7 @@
  *   subject.c    whose certificate it is, as facts
  *   bio.c        how OpenSSL reads and writes
  *   tickets.c    keys of session tickets
+ *   sessions.c   where a session may be resumed
  *   client.c     the other side: sockets that connect
  *
  * OpenSSL never waits and, in a thread, never touches a socket: it reads what the loop has
@@ -109,6 +110,12 @@ const char *tls_learn(struct tls_link *);
 bool tls_prepare(void);
 /* side: SSL_CONF_FLAG_SERVER or _CLIENT.  False: *fault says why. */
 bool tls_obey(SSL_CTX *, unsigned side, const struct tls_command *, size_t n, struct tls_fault *);
+
+/* sessions.c.  Of tls_secure_new(), when all is set. */
+bool tls_sessions_prepare(void);
+bool tls_sessions_name(SSL_CTX *, const struct tls_settings *);
+/* ... and where this one would verify the client. */
+bool tls_sessions_verified(SSL *, const struct tls_verifier *);
 
 /* verifier.c.  Before the first step; false: no memory. */
 bool tls_verifier_apply(const struct tls_verifier *, SSL *);

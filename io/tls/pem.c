@@ -35,18 +35,6 @@ tls_pem_at_end(void)
 	return (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE);
 }
 
-/* A session is resumed only where the same certificate would be shown: its client believed that
- * one. */
-static bool
-name_sessions(SSL_CTX *ctx, const X509 *x)
-{
-	unsigned char md[EVP_MAX_MD_SIZE];
-	unsigned n = 0;
-
-	return (X509_digest(x, EVP_sha256(), md, &n) == 1 &&
-		SSL_CTX_set_session_id_context(ctx, md, n) == 1);
-}
-
 static const char no_certificate[] = "no certificate is in the file: expected -----BEGIN "
 				     "CERTIFICATE-----";
 
@@ -171,8 +159,7 @@ add(struct pairs *p, X509 *x)
 			X509_free(x);
 		return (ok);
 	}
-	ok = SSL_CTX_use_certificate(p->ctx, x) == 1 &&
-	     (p->nleaves != 0 || name_sessions(p->ctx, x));
+	ok = SSL_CTX_use_certificate(p->ctx, x) == 1;
 	if (ok)
 		p->leaf[p->nleaves++] = x;
 	X509_free(x);

@@ -244,21 +244,6 @@ on_certificate(int ok, X509_STORE_CTX *x)
 	return (ok || !v->enforce);
 }
 
-/* Beside what name_sessions() says: who shows which certificate, and who verified the client's. */
-static bool
-name_sessions(const struct tls_verifier *v, SSL *ssl)
-{
-	unsigned char of[EVP_MAX_MD_SIZE + TLS_VERIFIER_ID], md[EVP_MAX_MD_SIZE];
-	const X509 *ours = SSL_get_certificate(ssl);
-	unsigned n = 0;
-
-	if (ours == NULL || X509_digest(ours, EVP_sha256(), of, &n) != 1)
-		return (false);
-	memcpy(of + n, v->id, sizeof(v->id));
-	return (EVP_Digest(of, n + sizeof(v->id), md, &n, EVP_sha256(), NULL) == 1 &&
-		SSL_set_session_id_context(ssl, md, n) == 1);
-}
-
 bool
 tls_verifier_apply(const struct tls_verifier *v, SSL *ssl)
 {
@@ -266,7 +251,7 @@ tls_verifier_apply(const struct tls_verifier *v, SSL *ssl)
 	int mode = SSL_VERIFY_PEER | (v->enforce ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0);
 
 	if (names == NULL || SSL_set1_verify_cert_store(ssl, v->store) != 1 ||
-	    !name_sessions(v, ssl)) {
+	    !tls_sessions_verified(ssl, v)) {
 		sk_X509_NAME_pop_free(names, X509_NAME_free);
 		return (false);
 	}

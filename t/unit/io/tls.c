@@ -967,6 +967,62 @@ TLS_TEST("/tls/a session is resumed after a reload, but not with another certifi
 	tls_secure_free(other);
 }
 
+/* A session of `from` is resumed at a socket with these settings and the same certificate. */
+static bool
+resumes_at(struct io_secure *from, const struct tls_settings *set)
+{
+	SSL_SESSION *first, *second;
+	struct tls_fault fault;
+	struct io_secure *to = tls_secure_new(set, &fault);
+	bool resumed;
+
+	g_assert_nonnull(to);
+	first = session_of(from, NULL, &resumed);
+	g_assert_false(resumed);
+	second = session_of(to, first, &resumed);
+	SSL_SESSION_free(first);
+	SSL_SESSION_free(second);
+	tls_secure_free(to);
+	return (resumed);
+}
+
+TLS_TEST("/tls/a session is not resumed with other settings")
+{
+	struct tls_command weak = { "MinProtocol", "TLSv1.2" }, asks = { "VerifyMode", "Request" };
+	struct tls_settings set, base;
+	struct io_secure *from;
+	struct tls_fault fault;
+	struct pem pem;
+
+	pem_make(&pem);
+	base = (struct tls_settings){ .chain = of(pem.chain), .key = of(pem.key) };
+	from = tls_secure_new(&base, &fault);
+	g_assert_true(resumes_at(from, &base));
+	set = base;
+	set.ciphers = "ECDHE+AESGCM";
+	g_assert_false(resumes_at(from, &set));
+	set = base;
+	set.groups = "P-256";
+	g_assert_false(resumes_at(from, &set));
+	set = base;
+	set.clients_order = true;
+	g_assert_false(resumes_at(from, &set));
+	set = base;
+	set.commands = &weak;
+	set.ncommands = 1;
+	g_assert_false(resumes_at(from, &set));
+	tls_secure_free(from);
+	from = tls_secure_new(&set, &fault);
+	g_assert_true(resumes_at(from, &set));
+	weak.value = "TLSv1.3";
+	g_assert_false(resumes_at(from, &set));
+	set.commands = &asks;
+	tls_secure_free(from);
+	from = tls_secure_new(&set, &fault);
+	g_assert_false(resumes_at(from, &set)); /* who knows which authorities */
+	tls_secure_free(from);
+}
+
 /* ---- what is known of a client */
 
 static void
