@@ -15,8 +15,7 @@
 #include "io/read_whole.h"
 #include "io/watch_set.h"
 
-#define END_S   1
-#define BUSY_MS 100 /* pause after changes of other files in the directory */
+#define END_S 1
 
 struct file_watch {
 	size_t max;
@@ -97,7 +96,7 @@ wait_for_change(struct file_watch *w)
 		return (false);
 	if (watch_set_events(w->set))
 		return (true);
-	(void)wait_for(w, BUSY_MS, false);
+	(void)wait_for(w, WATCH_BUSY_MS, false);
 	return (false);
 }
 

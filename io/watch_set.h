@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #define WATCH_LOOK_MS 30000
+#define WATCH_BUSY_MS 100 /* the caller's pause after events of other files */
 
 struct watch_set;
 
@@ -27,7 +28,8 @@ bool watch_set_changed(struct watch_set *);
 int watch_set_fd(const struct watch_set *); /* to poll for watch_set_events(); -1: none */
 /* How long to wait for events before the next look; -1: no end. */
 int watch_set_look_ms(const struct watch_set *);
-/* True: a file of the set may have changed. */
+/* True: a file of the set may have changed.  False: pause, or thousands of changes of other files
+ * take a processor. */
 bool watch_set_events(struct watch_set *);
 
 #endif

@@ -97,7 +97,8 @@ hand_over(int fd, int reply)
 
 /* ---- waiting */
 
-/* False: the server does not wait any more.  *event: something has happened to a directory. */
+/* False: the server does not wait any more.  *event: something has happened to a file of ours.  In
+ * a directory in which others are busy most events tell nothing. */
 static bool
 wait_for(struct watch_set *w, int reply, int ms, bool *event)
 {
@@ -105,7 +106,9 @@ wait_for(struct watch_set *w, int reply, int ms, bool *event)
 	int n = poll(p, 2, ms);
 
 	*event = n > 0 && p[1].revents != 0 && watch_set_events(w);
-	return (n < 0 || p[0].revents == 0);
+	if (n > 0 && p[0].revents == 0 && !*event)
+		n = poll(p, 1, WATCH_BUSY_MS);
+	return (n <= 0 || p[0].revents == 0);
 }
 
 /* The files have changed: waits until no change follows for SETTLE_MS. */

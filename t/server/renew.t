@@ -174,6 +174,19 @@ sub waiting ($srv, $seconds) {
 		split ' ', slurp("/proc/$helper/task/$helper/children");
 }
 
+subtest 'a directory in which others are busy' => sub {
+	my ($srv, $dir) = start();
+	my $waits;
+	ok eventually(sub { ($waits) = waiting($srv, 1.2); $waits }), 'it waits';
+	my $wakes = sub { (slurp("/proc/$waits/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m)[0] };
+	my $before = $wakes->();
+	put("$dir/busy", '');
+	for (1 .. 10_000) { rename "$dir/busy", "$dir/busier"; rename "$dir/busier", "$dir/busy" }
+	cmp_ok $wakes->() - $before, '<', 100, '20,000 changes of another file wake it now and then';
+	replace($dir, made(2));
+	comes($srv, made(2), '... and a change of its own is seen');
+};
+
 subtest 'the end of what waits for a change' => sub {
 	my ($srv, $dir) = start();
 	for (1, 2) {
