@@ -246,6 +246,27 @@ take_item(struct sources *s)
 	return (1);
 }
 
+/* realloc(3) would leave a copy in the heap, perhaps of a private key. */
+static bool
+make_room(struct sources *s, size_t n)
+{
+	size_t need = s->in.n + n, want = need < SOURCES_RECORD_MAX / 2 ? 2 * need : need;
+	struct buf next;
+
+	if (n <= s->in.cap - s->in.n)
+		return (true);
+	buf_init(&next, SOURCES_RECORD_MAX);
+	if (buf_extend(&next, want) == NULL)
+		return (false);
+	next.n = 0;
+	buf_add(&next, s->in.p, s->in.n);
+	if (s->in.p != NULL)
+		explicit_bzero(s->in.p, s->in.n);
+	buf_free(&s->in);
+	s->in = next;
+	return (true);
+}
+
 int
 sources_feed(struct sources *s, const void *p, size_t n)
 {
@@ -255,9 +276,9 @@ sources_feed(struct sources *s, const void *p, size_t n)
 		return (-EPROTO); /* bytes after the end */
 	if (n > SOURCES_RECORD_MAX - s->in.n)
 		return (-EFBIG);
-	buf_add(&s->in, p, n);
-	if (s->in.failed)
+	if (!make_room(s, n))
 		return (-ENOMEM);
+	buf_add(&s->in, p, n);
 	while ((res = take_item(s)) == 1)
 		;
 	if (res == 0 && s->whole && s->parsed != s->in.n)

@@ -424,16 +424,28 @@ failed(struct helper_load *load, const char *what, char *why, size_t size)
 	return (true);
 }
 
+/* As recv(2). */
+static ssize_t
+feed(const struct helper_load *load, int *err)
+{
+	char bytes[65536];
+	ssize_t n = recv(load->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0) {
+		*err = sources_feed(load->sources, bytes, (size_t)n);
+		explicit_bzero(bytes, (size_t)n); /* perhaps private keys */
+	}
+	return (n);
+}
+
 bool
 helper_load_more(struct helper_load *load, char *why, size_t size)
 {
-	char bytes[65536];
 	ssize_t n;
 	int err;
 
 	why[0] = '\0';
-	while ((n = recv(load->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-		err = sources_feed(load->sources, bytes, (size_t)n);
+	while ((n = feed(load, &err)) > 0) {
 		if (err != 0)
 			return (failed(load, err == -ENOMEM ? "not enough memory" : strerror(-err),
 			    why, size));
