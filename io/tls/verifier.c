@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include "io/tls/facts.h"
 #include "io/tls/flight.h"
@@ -16,7 +17,8 @@
 _Static_assert(CLIENT_CHAIN_MAX + (2u << 10) <= TLS_FLIGHT_MAX, "and a signature, and Finished");
 
 struct tls_verifier {
-	unsigned refs; /* atomic */
+	unsigned refs;             /* atomic */
+	struct tls_verifier *next; /* under the lock: what takes its place; NULL: nothing */
 	X509_STORE *store;
 	STACK_OF(X509_NAME) * names; /* in the question to clients */
 	bool of_names;               /* ... and one of which has to be the issuer */
@@ -186,12 +188,32 @@ tls_verifier_new(const struct tls_verifier_settings *set, enum tls_verifier_file
 	return (NULL);
 }
 
+/* One for all: it is held for the time of an increment. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 struct tls_verifier *
 tls_verifier_hold(struct tls_verifier *v)
 {
-	if (v != NULL)
-		__atomic_add_fetch(&v->refs, 1, __ATOMIC_RELAXED);
+	if (v == NULL)
+		return (NULL);
+	pthread_mutex_lock(&lock);
+	if (v->next != NULL)
+		v = v->next;
+	__atomic_add_fetch(&v->refs, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
 	return (v);
+}
+
+void
+tls_verifier_renew(struct tls_verifier *v, struct tls_verifier *from)
+{
+	struct tls_verifier *last;
+
+	pthread_mutex_lock(&lock);
+	last = v->next;
+	v->next = from;
+	pthread_mutex_unlock(&lock);
+	tls_verifier_put(last);
 }
 
 void
@@ -199,16 +221,21 @@ tls_verifier_put(struct tls_verifier *v)
 {
 	if (v == NULL || __atomic_sub_fetch(&v->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
+	tls_verifier_put(v->next);
 	X509_STORE_free(v->store);
 	sk_X509_NAME_pop_free(v->names, X509_NAME_free);
 	free(v);
 }
 
 bool
-tls_verified_by(const struct tls_facts *f, const struct tls_verifier *v)
+tls_verified_by(const struct tls_facts *f, struct tls_verifier *verifier)
 {
-	return (f != NULL && f->verifier != NULL && v != NULL && !v->nobody &&
-		memcmp(f->verifier, v->id, sizeof(v->id)) == 0);
+	struct tls_verifier *v = tls_verifier_hold(verifier);
+	bool same = f != NULL && f->verifier != NULL && v != NULL && !v->nobody &&
+		    memcmp(f->verifier, v->id, sizeof(v->id)) == 0;
+
+	tls_verifier_put(v);
+	return (same);
 }
 
 /* ---- in a handshake */

@@ -6,7 +6,8 @@
  * verifier, by its contents, would have been asked.
  *
  * Owner    counted: sockets and threads that use one hold it.
- * Thread   tls_verifier_new() at start and at reload; afterwards every loop and thread uses it.
+ * Thread   tls_verifier_new() at start, at reload and at a renewal; afterwards every loop and
+ *          thread uses it.
  */
 #ifndef IO_TLS_VERIFIER_H
 #define IO_TLS_VERIFIER_H
@@ -36,10 +37,13 @@ struct tls_verifier_settings {
 struct tls_verifier *tls_verifier_new(const struct tls_verifier_settings *,
     enum tls_verifier_file *of, const char **why);
 struct tls_verifier *tls_verifier_nobody(void); /* believes no client; NULL: no memory */
-struct tls_verifier *tls_verifier_hold(struct tls_verifier *); /* NULL is allowed, also below */
+/* The one that is in use now: itself, or its last renewal.  NULL is allowed, also below. */
+struct tls_verifier *tls_verifier_hold(struct tls_verifier *);
 void tls_verifier_put(struct tls_verifier *);
+/* Takes `from`, which clients meet from now on.  Any thread. */
+void tls_verifier_renew(struct tls_verifier *, struct tls_verifier *from);
 
 /* The client of the connection was verified as it would be by this verifier. */
-bool tls_verified_by(const struct tls_facts *, const struct tls_verifier *);
+bool tls_verified_by(const struct tls_facts *, struct tls_verifier *);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/tls/tls.h"
+#include "server/config/verifiers.h"
 
 struct loading {
 	struct certificates *p;
@@ -18,8 +19,7 @@ word(const char *s)
 	return (s != NULL ? s : "");
 }
 
-/* Blocks that do not set a map share its rows.  ssl.ca-file and ssl.stapling-file are not in
- * the name: two blocks that hold for one host may set a certificate and others that complete it. */
+/* Blocks that do not set a map share its rows. */
 static char *
 name_of(const struct conf *c)
 {
@@ -30,18 +30,45 @@ name_of(const struct conf *c)
 	    cmds->n != 0 ? (void *)cmds->v : NULL));
 }
 
+/* ... with the files that complete it */
+static char *
+whole_name_of(const struct conf *c)
+{
+	char *name = name_of(c), *whole;
+
+	whole =
+	    g_strdup_printf("%s\n%s\n%s", name, word(c->ssl_ca_file), word(c->ssl_stapling_file));
+	g_free(name);
+	return (whole);
+}
+
+/* Takes the name. */
+static struct certificate *
+look_up(GHashTable *by_name, char *name)
+{
+	struct certificate *one = g_hash_table_lookup(by_name, name);
+
+	g_free(name);
+	return (one);
+}
+
+static struct certificate *
+find_whole(const struct certificates *p, const struct conf *c)
+{
+	return (look_up(p->made, whole_name_of(c)));
+}
+
+/* Of two blocks that hold for one host, one may set the certificate and the other one ssl.ca-file,
+ * so that no block has both: then the first with this certificate is taken. */
 struct certificate *
 certificate_find(const struct certificates *p, const struct conf *c)
 {
 	struct certificate *one;
-	char *name;
 
 	if (!conf_is_set(c->ssl_pemfile))
 		return (NULL);
-	name = name_of(c);
-	one = g_hash_table_lookup(p->made, name);
-	g_free(name);
-	return (one);
+	one = find_whole(p, c);
+	return (one != NULL ? one : look_up(p->first, name_of(c)));
 }
 
 /* ---- its files */
@@ -155,7 +182,9 @@ load(struct loading *k)
 		one->secure = s;
 		made_of_note(&one->of, &files, true);
 		certificate_note_staple(one, s, &files);
-		g_hash_table_insert(k->p->made, name_of(k->at.c), one);
+		g_hash_table_insert(k->p->made, whole_name_of(k->at.c), one);
+		if (look_up(k->p->first, name_of(k->at.c)) == NULL)
+			g_hash_table_insert(k->p->first, name_of(k->at.c), one);
 	}
 	file_set_free(&files);
 	return (s != NULL);
@@ -169,7 +198,7 @@ of_block(const struct conf *c, void *arg)
 	struct loading *k = arg;
 
 	k->at.c = c;
-	return (!conf_is_set(c->ssl_pemfile) || certificate_find(k->p, c) != NULL || load(k));
+	return (!conf_is_set(c->ssl_pemfile) || find_whole(k->p, c) != NULL || load(k));
 }
 
 static bool
@@ -204,6 +233,7 @@ certificates_new(const struct config *config, char *err, size_t errsize)
 		.sources = config_sources(config) };
 
 	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, certificate_free);
+	p->first = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	if (config_each_secure(config, of_socket, &k))
 		return (p);
 	certificates_free(p);
@@ -215,6 +245,7 @@ certificates_free(struct certificates *p)
 {
 	if (p == NULL)
 		return;
+	g_hash_table_destroy(p->first);
 	g_hash_table_destroy(p->made);
 	g_free(p);
 }
@@ -236,19 +267,25 @@ struct naming {
 };
 
 /* Once: thousands of blocks may be within one that sets it. */
+static void
+name_file(const char *file, void *arg)
+{
+	const struct naming *n = arg;
+
+	if (g_hash_table_add(n->named, (char *)(uintptr_t)file))
+		n->fn(file, n->arg);
+}
+
 static bool
 name_files(const struct conf *c, void *arg)
 {
 	const struct file_set files = files_of(c);
-	const struct naming *n = arg;
-	const char *name;
 	unsigned i;
 
-	for (i = 0; i < files.n; i++) {
-		name = files.v[i].name;
-		if (name != NULL && g_hash_table_add(n->named, (char *)(uintptr_t)name))
-			n->fn(name, n->arg);
-	}
+	for (i = 0; i < files.n; i++)
+		if (files.v[i].name != NULL)
+			name_file(files.v[i].name, arg);
+	verifiers_add_files(c, name_file, arg);
 	return (true);
 }
 

@@ -20,8 +20,9 @@ struct certificate {
 };
 
 struct certificates {
-	GHashTable *made; /* by name -> struct certificate */
-	unsigned turn;    /* renewals so far */
+	GHashTable *made;  /* by whole name -> struct certificate */
+	GHashTable *first; /* by name -> the first of them, whatever completes it */
+	unsigned turn;     /* renewals so far */
 };
 
 /* NULL: it names none, or none was loaded. */

@@ -369,7 +369,6 @@ resources_fetch(const struct config *config)
 	tables_make(p);
 	config_each(config, fetch, &k);
 	certificates_fetch(config);
-	verifiers_fetch(config);
 	resources_free(p);
 }
 
@@ -459,6 +458,12 @@ struct tls_verifier *
 resources_verifier(const struct resources *p, const struct conf *c)
 {
 	return (verifiers_get(p->verifiers, c));
+}
+
+struct verifiers *
+resources_verifiers(const struct resources *p)
+{
+	return (p->verifiers);
 }
 
 struct logfile *

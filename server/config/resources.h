@@ -31,6 +31,7 @@ struct rules_kind;
 struct root;
 struct targets;
 struct tls_verifier; /* io/tls/verifier.h */
+struct verifiers;
 struct resources;
 
 /* -errno: the log is unusable */
@@ -64,6 +65,7 @@ const struct io_secure *resources_secure(const struct resources *, const struct 
 /* Those of all sockets and hosts. */
 struct certificates *resources_certificates(const struct resources *);
 /* Who verifies certificates of clients; NULL: they need none. */
+struct verifiers *resources_verifiers(const struct resources *);
 struct tls_verifier *resources_verifier(const struct resources *, const struct conf *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);

@@ -10,14 +10,23 @@
 #include "server/config/file_set.h"
 
 struct verifiers {
-	GHashTable *made; /* by name_of() -> struct tls_verifier */
+	GHashTable *made; /* by name_of() -> struct known_verifier */
 	struct tls_verifier *nobody;
+	unsigned turn; /* renewals so far */
+};
+
+struct known_verifier {
+	struct tls_verifier *v;
+	struct made_of of;
+	unsigned turn; /* of the renewal that has looked at it */
 };
 
 struct verifying {
 	struct verifiers *p;
 	struct conf_refusal at;
 	struct sources *sources;
+	certificates_news *news; /* NULL: they are loaded for the first time */
+	void *arg;
 };
 
 /* lighttpd, too, takes ssl.ca-file for want of another one. */
@@ -74,39 +83,82 @@ make(const struct conf_refusal *at, const struct file_set *files)
 	return (v);
 }
 
+static struct file_set
+read_files(const struct verifying *k)
+{
+	struct file_set files = files_of(k->at.c);
+
+	file_set_read(&files, k->sources);
+	return (files);
+}
+
 static bool
 load(struct verifying *k)
 {
-	struct file_set files = files_of(k->at.c);
-	struct tls_verifier *v;
+	struct file_set files = read_files(k);
+	struct tls_verifier *v = make(&k->at, &files);
+	struct known_verifier *one;
 
-	file_set_read(&files, k->sources);
-	v = make(&k->at, &files);
-	if (v != NULL)
-		g_hash_table_insert(k->p->made, name_of(k->at.c), v);
+	if (v != NULL) {
+		one = g_new0(struct known_verifier, 1);
+		one->v = v;
+		made_of_note(&one->of, &files, true);
+		g_hash_table_insert(k->p->made, name_of(k->at.c), one);
+	}
 	file_set_free(&files);
 	return (v != NULL);
 }
 
+static void
+renew_from(struct verifying *k, struct known_verifier *one, const struct file_set *files)
+{
+	struct tls_verifier *v = make(&k->at, files);
+
+	made_of_note(&one->of, files, v != NULL);
+	if (v != NULL)
+		tls_verifier_renew(one->v, v);
+	k->news(k->arg, files->v[VERIFIER_AUTHORITIES].name, v == NULL ? k->at.err : NULL, NULL);
+}
+
+static void
+renew(struct verifying *k, struct known_verifier *one)
+{
+	struct file_set files;
+
+	if (one->turn == k->p->turn)
+		return;
+	one->turn = k->p->turn;
+	files = read_files(k);
+	if (made_of_others(&one->of, &files))
+		renew_from(k, one, &files);
+	file_set_free(&files);
+}
+
 /* ---- all of them */
 
-static bool
-has(const struct verifiers *p, const struct conf *c)
+static struct known_verifier *
+find(const struct verifiers *p, const struct conf *c)
 {
 	char *name = name_of(c);
-	bool found = g_hash_table_contains(p->made, name);
+	struct known_verifier *one = g_hash_table_lookup(p->made, name);
 
 	g_free(name);
-	return (found);
+	return (one);
 }
 
 static bool
 of_block(const struct conf *c, void *arg)
 {
 	struct verifying *k = arg;
+	struct known_verifier *one;
 
 	k->at.c = c;
-	if (!c->ssl_verify || has(k->p, c))
+	if (!c->ssl_verify)
+		return (true);
+	one = find(k->p, c);
+	if (one != NULL && k->news != NULL)
+		renew(k, one);
+	if (one != NULL || k->news != NULL)
 		return (true);
 	if (files_of(c).v[VERIFIER_AUTHORITIES].name == NULL)
 		return (config_refuse(&k->at, "ssl.verifyclient.activate",
@@ -124,9 +176,13 @@ of_socket(const char *socket, const struct conf *c, void *arg)
 }
 
 static void
-verifier_free(void *v)
+one_free(void *verifier)
 {
-	tls_verifier_put(v);
+	struct known_verifier *one = verifier;
+
+	tls_verifier_put(one->v);
+	made_of_free(&one->of);
+	g_free(one);
 }
 
 struct verifiers *
@@ -137,7 +193,7 @@ verifiers_new(const struct config *config, char *err, size_t errsize)
 		.at = { .config = config, .err = err, .errsize = errsize },
 		.sources = config_sources(config) };
 
-	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, verifier_free);
+	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, one_free);
 	p->nobody = tls_verifier_nobody();
 	if (p->nobody == NULL)
 		snprintf(err, errsize, "not enough memory");
@@ -157,52 +213,52 @@ verifiers_free(struct verifiers *p)
 	g_free(p);
 }
 
+void
+verifiers_renew(struct verifiers *p, const struct config *config, struct sources *sources,
+    certificates_news *news, void *arg)
+{
+	char err[512];
+	struct verifying k = { .p = p,
+		.at = { .config = config, .err = err, .errsize = sizeof(err) },
+		.sources = sources,
+		.news = news,
+		.arg = arg };
+
+	p->turn++;
+	(void)config_each_secure(config, of_socket, &k);
+}
+
+unsigned
+verifiers_refused(const struct verifiers *p)
+{
+	GHashTableIter at;
+	struct known_verifier *one;
+	unsigned n = 0;
+
+	g_hash_table_iter_init(&at, p->made);
+	while (g_hash_table_iter_next(&at, NULL, (gpointer *)&one))
+		n += one->of.refused != NULL;
+	return (n);
+}
+
 struct tls_verifier *
 verifiers_get(const struct verifiers *p, const struct conf *c)
 {
-	struct tls_verifier *v;
-	char *name;
+	struct known_verifier *one;
 
 	if (!c->ssl_verify)
 		return (NULL);
-	name = name_of(c);
-	v = g_hash_table_lookup(p->made, name);
-	g_free(name);
-	return (v != NULL ? v : p->nobody);
-}
-
-/* ---- what a record has */
-
-struct asking {
-	struct sources *sources;
-	GHashTable *asked;
-};
-
-/* Once: thousands of blocks may be within one that sets it. */
-static bool
-fetch(const struct conf *c, void *arg)
-{
-	const struct file_set files = files_of(c);
-	struct asking *a = arg;
-	struct source is;
-	const char *file;
-	unsigned i;
-
-	for (i = 0; c->ssl_verify && i < files.n; i++) {
-		file = files.v[i].name;
-		if (file == NULL || !g_hash_table_add(a->asked, (char *)(uintptr_t)file))
-			continue;
-		is = sources_get(a->sources, SOURCE_FILE, file, NULL);
-		source_free(&is);
-	}
-	return (true);
+	one = find(p, c);
+	return (one != NULL ? one->v : p->nobody);
 }
 
 void
-verifiers_fetch(const struct config *config)
+verifiers_add_files(const struct conf *c, void (*fn)(const char *file, void *arg), void *arg)
 {
-	struct asking a = { config_sources(config), g_hash_table_new(g_str_hash, g_str_equal) };
+	const struct file_set files = files_of(c);
+	unsigned i;
 
-	config_each(config, fetch, &a);
-	g_hash_table_destroy(a.asked);
+	for (i = 0; c->ssl_verify && i < files.n; i++)
+		if (files.v[i].name != NULL)
+			fn(files.v[i].name, arg);
 }

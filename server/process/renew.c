@@ -15,6 +15,7 @@
 #include "server/config/certificates.h"
 #include "server/config/record.h"
 #include "server/config/resources.h"
+#include "server/config/verifiers.h"
 #include "server/process/impl.h"
 
 #define AGAIN_MS 1000u /* the helper has died, or has too much to do */
@@ -25,14 +26,21 @@ certificates_of(const struct process *ps)
 	return (resources_certificates(process_newest(ps)->resources));
 }
 
+static struct verifiers *
+verifiers_of(const struct process *ps)
+{
+	return (resources_verifiers(process_newest(ps)->resources));
+}
+
 /* For status pages. */
 static void
 note(struct process *ps)
 {
 	struct certificates_state now = certificates_state(certificates_of(ps));
+	unsigned verifiers = verifiers_refused(verifiers_of(ps));
 
 	shared_set(ps->counters_list.certificates, now.n);
-	shared_set(ps->counters_list.certificates_refused, now.refused);
+	shared_set(ps->counters_list.certificates_refused, now.refused + verifiers);
 	shared_set(ps->counters_list.certificates_end_s, now.ends_s);
 }
 
@@ -64,6 +72,7 @@ take(struct process *ps, struct sources *sources)
 	g_free(ps->renewal.known);
 	ps->renewal.known = sources_digest(sources);
 	certificates_renew(certificates_of(ps), process_newest(ps)->config, sources, renewed, ps);
+	verifiers_renew(verifiers_of(ps), process_newest(ps)->config, sources, renewed, ps);
 	note(ps);
 }
 

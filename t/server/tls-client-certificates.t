@@ -144,6 +144,36 @@ subtest 'names for the choice of clients' => sub {
 	is_deeply ask($s, 'x', version => '1_3', who => $bob), {}, '... which believes nobody else';
 };
 
+subtest 'files that are renewed, without a reload' => sub {
+	my $crl = "$keys/renewed.crl";
+	my $carol = Test::Tls::certificate($keys, 'renewed', by => $ca{ours});
+	Test::Tls::revoke($keys, $ca{ours}, $crl);
+	my $list = slurp($crl);
+	my $s = start(host('x', 'ca-crl-file' => qq{"$crl"}) . "server.max-worker = 1\n");
+	my $is = sub { return ask($s, 'x', version => '1_3', who => $carol, @_)->{SSL_CLIENT_VERIFY} // 'no' };
+	is $is->(), 'SUCCESS', 'not revoked';
+	my $kept = Test::Tls::connect($s, ca => $cert->{pem}, args => ['-servername', 'x', '-cert', $carol->{pem}, '-key', $carol->{key}]);
+	$kept->send(req('/a'));
+	is $kept->reply->{status}, 200, 'a connection';
+	my $file = "$keys/renewed.session";
+	$is->(args => ['-sess_out', $file]);
+	ok eventually(sub { -s $file }), 'a session';
+	Test::Tls::revoke($keys, $ca{ours}, "$crl.new", $carol);
+	rename "$crl.new", $crl or die;
+	ok eventually(sub { $is->() eq 'no' }), 'revoked';
+	is $is->(args => ['-sess_in', $file]), 'no', '... and with the session of before';
+	$kept->send(req('/a'));
+	is +($kept->reply // { status => 'closed' })->{status} =~ /^(?:421|closed)$/, 1, '... and a connection from before goes no further';
+	put("$crl.new", substr $list, 0, 200);
+	rename "$crl.new", $crl or die;
+	like $s->wait_log(qr/ev=certificate\.refused /) // '', qr/why=".*ssl\.verifyclient\.ca-crl-file: .*renewed\.crl.* cannot be read/, 'half a list is refused';
+	is $is->(), 'no', '... and the last one stays in use';
+	put("$crl.new", $list);
+	rename "$crl.new", $crl or die;
+	ok eventually(sub { $is->() eq 'SUCCESS' }), 'the first one is back';
+	unlike $s->log, qr/ev=reloaded/, 'without a reload';
+};
+
 subtest 'revocation, and a reload' => sub {
 	my $crl = "$keys/ours.crl";
 	Test::Tls::revoke($keys, $ca{ours}, $crl);

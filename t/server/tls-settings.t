@@ -121,6 +121,10 @@ subtest 'ssl.ca-file' => sub {
 	my $host = start(ssl() . block('HTTP["host"] == "leaf.example"', $all . ssl($leaf) =~ s/^.*\n//r));
 	is_deeply shaken($host, '-servername', 'leaf.example')->{chain}, ['leaf', 'between'], 'in the block of a host';
 	is_deeply shaken($host)->{chain}, ['first'], '... and only there';
+	# A certificate is one with what completes it; where no block has both, the first one with it counts.
+	my $set = ssl($leaf) =~ s/^.*\n//r;
+	my $two = start(ssl() . block('HTTP["host"] == "a"', $set) . block('HTTP["host"] == "leaf.example"', $all . $set) . block('HTTP["host"] =~ "^c"', $set) . block('HTTP["host"] == "c"', qq{ssl.ca-file = "$keys/whole.pem"\n}));
+	is join('|', map { "@{ shaken($two, '-servername', $_)->{chain} }" } 'a', 'leaf.example', 'c'), 'leaf|leaf between|leaf', 'the same certificate with it, and without';
 	put("$keys/empty", '');
 	put("$keys/cut.pem", slurp($root->{pem}) . substr slurp($between->{pem}), 0, 300);
 	for ([empty => 'no certificate is in the file'], ['cut.pem' => 'a certificate cannot be read'], [none => 'No such file']) {
