@@ -308,11 +308,11 @@ helper_keys_process(const struct helper_of *of, const struct helper_kept *kept, 
 	k.keys = tls_keys_new();
 	if (k.keys == NULL)
 		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a confined process may not ask for it */
+	if (getppid() != guardian)
+		_exit(1);
 	keep_files(&k, kept);
 	if (!confine())
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != guardian)
 		_exit(1);
 	loop(&k);
 }

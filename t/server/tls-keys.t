@@ -100,9 +100,10 @@ subtest 'it is killed' => sub {
 	ok eventually(sub { lost($srv) == 1 }), 'the log says so';
 	ok ask($srv), 'the next handshake starts another one';
 	isnt keeper($srv), $first, '... which has read the key again';
-	my $guardian = $srv->process('accel-guardian');
+	my ($guardian, $second) = ($srv->process('accel-guardian'), keeper($srv));
 	kill KILL => $guardian;
 	ok eventually(sub { $srv->log =~ /ev=guardian\.lost/ }), 'the guardian is killed';
+	ok eventually(sub { Test::Server::is_gone($second) }), '... and its process with it: of two, each would have keys that the other lacks';
 	ok ask($srv), 'the next guardian has one, too';
 	ok !has_secret($srv->pid, $cert{ec}), 'the server still does not have the key';
 };
