@@ -213,11 +213,12 @@ thread_forget(struct io_pools *ps, struct pool_lane *ln)
 /* It computes for milliseconds, a loop for microseconds.  A loop that wakes up has to wait for the
  * end of the running thread's slice, up to 4 ms, if it has just had more than its share; beside a
  * nice thread it hardly ever has.  Measured beside handshakes with RSA 4096: of the waits of a loop
- * one of a hundred took 4.0 ms, and 0.2 ms beside nice threads. */
+ * one of a hundred took 4.0 ms, and 0.2 ms beside nice threads.  A nice thread may have started
+ * this one, so the main thread's value counts. */
 static void
 let_loops_run(void)
 {
-	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()) + WORKER_NICE);
 }
 
 struct thread_arg {

@@ -89,6 +89,31 @@ TEST("/work/nice")
 	loop_down();
 }
 
+static void *
+nice_computes(void *arg)
+{
+	struct waiter w;
+
+	g_assert_cmpint(setpriority(PRIO_PROCESS, 0, *(int *)arg + 10), ==, 0);
+	begin(&w);
+	sem_post(&work.go_on);
+	g_assert_cmpint(wait_for(&w), ==, 0);
+	io_work_put(&work.work);
+	loop_down();
+	return (NULL);
+}
+
+/* A thread that computes starts the next one. */
+TEST("/work/nice-once")
+{
+	int own = getpriority(PRIO_PROCESS, 0);
+	pthread_t thread;
+
+	g_assert_cmpint(pthread_create(&thread, NULL, nice_computes, &own), ==, 0);
+	pthread_join(thread, NULL);
+	g_assert_cmpint(work.nice, ==, MIN(own + 10, 19));
+}
+
 /* The op ends first, then the computation, then the loop. */
 TEST("/work/cancelled")
 {
