@@ -125,6 +125,8 @@ const unsigned char *tls_verifier_id(const struct tls_verifier *); /* TLS_VERIFI
 
 /* pem.c: NULL, or what is wrong, a constant text.  of: as in struct tls_fault. */
 const char *tls_pem_pairs(SSL_CTX *, struct text chain, struct text key, int *of);
+/* A pem_password_cb: OpenSSL asks for the passphrase of a key, and nobody is there to type it. */
+int tls_no_passphrase(char *p, int n, int rw, void *asked);
 /* Why the last read of PEM returned NULL: nothing is left, or something that cannot be read. */
 bool tls_pem_at_end(void);
 /* The current certificate is the one that ends first. */

@@ -65,13 +65,6 @@ next_key(struct text t)
 	return (TEXT_NONE);
 }
 
-static int
-no_passphrase(char *p, int n, int rw, void *asked)
-{
-	*(bool *)asked = true;
-	return (-1);
-}
-
 static EVP_PKEY *
 read_key(struct text block, bool *locked)
 {
@@ -79,7 +72,7 @@ read_key(struct text block, bool *locked)
 	EVP_PKEY *key = NULL;
 
 	if (b != NULL)
-		key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, locked);
+		key = PEM_read_bio_PrivateKey(b, NULL, tls_no_passphrase, locked);
 	BIO_free(b);
 	return (key);
 }

@@ -13,9 +13,8 @@ open_text(struct text t)
 	return (t.n <= INT32_MAX ? BIO_new_mem_buf(t.p != NULL ? t.p : "", (int)t.n) : NULL);
 }
 
-/* OpenSSL asks for the passphrase of a key.  Nobody is there to type it. */
-static int
-no_passphrase(char *p, int n, int rw, void *asked)
+int
+tls_no_passphrase(char *p, int n, int rw, void *asked)
 {
 	*(bool *)asked = true;
 	return (-1);
@@ -26,7 +25,7 @@ next_certificate(BIO *b)
 {
 	bool asked;
 
-	return (PEM_read_bio_X509_AUX(b, NULL, no_passphrase, &asked));
+	return (PEM_read_bio_X509_AUX(b, NULL, tls_no_passphrase, &asked));
 }
 
 bool
@@ -75,7 +74,7 @@ next_block(BIO *b, const char *name, unsigned char **der, long *n)
 {
 	bool asked;
 
-	return (PEM_bytes_read_bio(der, n, NULL, name, b, no_passphrase, &asked) == 1);
+	return (PEM_bytes_read_bio(der, n, NULL, name, b, tls_no_passphrase, &asked) == 1);
 }
 
 /* Keys that another process keeps; *locked: there is one with a passphrase. */
@@ -112,7 +111,7 @@ read_keys(struct pairs *p, struct text text)
 	EVP_PKEY *key;
 
 	while (b != NULL && p->nkeys < PAIRS_MAX &&
-	       (key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase, &asked)) != NULL)
+	       (key = PEM_read_bio_PrivateKey(b, NULL, tls_no_passphrase, &asked)) != NULL)
 		p->key[p->nkeys++] = key;
 	BIO_free(b);
 	read_kept(p, text, &asked);
