@@ -1,14 +1,11 @@
 /* io/tls/challenge.c -- see challenge.h */
 #include "io/tls/challenge.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "io/read_whole.h"
 #include "io/tls/hello.h"
 #include "io/tls/impl.h"
 
@@ -38,54 +35,44 @@ tls_challenge_path(const char *dir, struct text host)
 
 /* ---- files */
 
-static bool
-is_small_file(int fd)
+/* .p for free(); .p NULL: it cannot be read. */
+static struct text
+read_file(const char *path, const char *suffix)
 {
-	struct stat st;
-
-	return (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= TLS_CHALLENGE_FILE_MAX);
-}
-
-/* O_NONBLOCK: a FIFO of this name would hold the thread. */
-static bool
-read_file(const char *path, const char *suffix, struct buf *out)
-{
-	char name[PATH_MAX], piece[4096];
-	ssize_t n = -1;
-	int fd;
+	char name[PATH_MAX];
+	int err;
 
 	if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
-		return (false);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return (false);
-	if (is_small_file(fd))
-		while ((n = read(fd, piece, sizeof(piece))) > 0)
-			buf_add(out, piece, (size_t)n);
-	close(fd);
-	return (n == 0 && !out->failed);
+		return (TEXT_NONE);
+	return (io_read_whole(AT_FDCWD, name, TLS_CHALLENGE_FILE_MAX, &err));
+}
+
+static void
+free_file(struct text t)
+{
+	if (t.p != NULL)
+		OPENSSL_cleanse((char *)(uintptr_t)t.p, t.n);
+	free((char *)(uintptr_t)t.p);
 }
 
 static const char *
 use_files(SSL_CTX *ctx, const char *path)
 {
-	struct buf chain, key;
+	struct text chain, key;
 	const char *why = NULL;
 	int of;
 
 	if (path[0] == '\0')
 		return ("a client that asks for acme-tls/1 has to name a host");
-	buf_init(&chain, TLS_CHALLENGE_FILE_MAX);
-	buf_init(&key, TLS_CHALLENGE_FILE_MAX);
-	if (!read_file(path, ".crt.pem", &chain) || !read_file(path, ".key.pem", &key))
+	chain = read_file(path, ".crt.pem");
+	key = read_file(path, ".key.pem");
+	if (chain.p == NULL || key.p == NULL)
 		why = "ssl.acme-tls-1 has no files of this host that can be read";
-	else if (tls_pem_pairs(ctx, buf_as_text(&chain), buf_as_text(&key), &of) != NULL)
+	else if (tls_pem_pairs(ctx, chain, key, &of) != NULL)
 		why =
 		    "the files of this host in ssl.acme-tls-1 have to be a certificate and its key";
-	if (key.p != NULL)
-		OPENSSL_cleanse(key.p, key.n);
-	buf_free(&chain);
-	buf_free(&key);
+	free_file(chain);
+	free_file(key);
 	return (why);
 }
 
