@@ -6,26 +6,19 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "base/text.h"
 #include "io/tls/kept.h"
-
-struct asker {  /* of a thread */
-	int fd; /* -1: none */
-};
 
 static __thread const char *fault; /* of the last question; NULL: none */
 
 static int (*reach)(void *arg);
 static void *reach_arg;
-static pthread_key_t askers;
+static pthread_key_t sockets; /* of each thread: the descriptor + 1; NULL: none */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool has_askers;
+static bool has_sockets;
 
 void
 tls_keys_reach(int (*connect)(void *arg), void *arg)
@@ -35,55 +28,40 @@ tls_keys_reach(int (*connect)(void *arg), void *arg)
 }
 
 static void
-asker_end(void *asker)
+thread_ends(void *fd)
 {
-	struct asker *a = asker;
-
-	if (a->fd >= 0)
-		close(a->fd);
-	free(a);
+	close((int)(intptr_t)fd - 1);
 }
 
 static void
 prepare(void)
 {
-	has_askers = pthread_key_create(&askers, asker_end) == 0;
+	has_sockets = pthread_key_create(&sockets, thread_ends) == 0;
 }
 
-/* NULL: no memory. */
-static struct asker *
-asker(void)
-{
-	struct asker *a;
-
-	(void)pthread_once(&once, prepare);
-	if (!has_askers)
-		return (NULL);
-	a = pthread_getspecific(askers);
-	if (a != NULL || (a = malloc(sizeof(*a))) == NULL)
-		return (a);
-	*a = (struct asker){ .fd = -1 };
-	if (pthread_setspecific(askers, a) == 0)
-		return (a);
-	free(a);
-	return (NULL);
-}
-
+/* A descriptor, or -errno. */
 static int
-open_socket(struct asker *a)
+new_socket(void)
 {
 	const struct timeval limit = { .tv_sec = TLS_KEY_ASK_MS / 1000 };
+	int fd = reach != NULL ? reach(reach_arg) : -EPIPE;
 
-	int fd;
-
-	if (a->fd >= 0)
-		return (0);
-	fd = reach != NULL ? reach(reach_arg) : -EPIPE;
 	if (fd < 0)
 		return (fd);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	a->fd = fd;
-	return (0);
+	if (pthread_setspecific(sockets, (void *)(intptr_t)(fd + 1)) == 0)
+		return (fd);
+	close(fd);
+	return (-ENOMEM);
+}
+
+/* That of this thread. */
+static int
+socket_now(void)
+{
+	int fd = (int)(intptr_t)pthread_getspecific(sockets) - 1;
+
+	return (fd >= 0 ? fd : new_socket());
 }
 
 /* Bytes, or -errno; -EPIPE: the process has ended. */
@@ -120,15 +98,16 @@ is_answer(int k)
 }
 
 static int
-try(struct asker *a, const struct tls_key_question *q, unsigned char *answer, size_t size)
+try(const struct tls_key_question *q, unsigned char *answer, size_t size)
 {
-	int k = open_socket(a);
+	int fd = socket_now(), k;
 
-	if (k == 0)
-		k = exchange(a->fd, q, answer, size);
-	if (!is_answer(k) && a->fd >= 0) {
-		close(a->fd);
-		a->fd = -1;
+	if (fd < 0)
+		return (fd);
+	k = exchange(fd, q, answer, size);
+	if (!is_answer(k)) {
+		(void)pthread_setspecific(sockets, NULL);
+		close(fd);
 	}
 	return (k);
 }
@@ -148,14 +127,12 @@ fault_of(int k)
 int
 tls_keys_ask(const struct tls_key_question *q, unsigned char *answer, size_t size)
 {
-	struct asker *a = asker();
 	int k;
 
-	if (a == NULL)
-		return (-ENOMEM);
-	k = try(a, q, answer, size);
+	(void)pthread_once(&once, prepare);
+	k = has_sockets ? try(q, answer, size) : -ENOMEM;
 	if (k == -EPIPE) /* it has been started anew */
-		k = try(a, q, answer, size);
+		k = try(q, answer, size);
 	fault = k < 0 ? fault_of(k) : NULL;
 	return (k);
 }

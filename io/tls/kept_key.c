@@ -8,13 +8,10 @@
  */
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
-#include <openssl/err.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
-#include <openssl/x509.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/tls/impl.h"

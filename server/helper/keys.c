@@ -24,11 +24,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "io/start/lock_memory.h"
 #include "io/start/sandbox.h"
 #include "io/tls/keys.h"
-#include "server/config/certificates.h"
 #include "server/helper/impl.h"
 #include "server/helper/kept.h"
 
