@@ -13,8 +13,8 @@
  * Errors   -errno of the call that failed in the child; -EPERM: the configuration does not name it;
  *          -EPIPE: the helper has ended meanwhile; -ETIMEDOUT: no answer in time;
  *          -ECANCELED: interrupted() returned true; -EAGAIN: too many requests.
- * Thread   helper_open_log() and helper_keys_connect() any; the others the main thread.  All but
- *          helper_load_*() and helper_keys_connect() wait, for HELPER_ANSWER_MS at most.
+ * Thread   helper_open_log() any; the others the main thread.  All but helper_load_*() wait, for
+ *          HELPER_ANSWER_MS at most.
  */
 #ifndef SERVER_HELPER_HELPER_H
 #define SERVER_HELPER_HELPER_H
@@ -49,10 +49,6 @@ const struct address *helper_cgi(const struct helper *);
 /* While the main thread waits for an answer, interrupted(arg) is called when fd is readable; true
  * ends the wait. */
 void helper_interrupted_by(struct helper *, int fd, bool (*interrupted)(void *arg), void *arg);
-
-/* A socket to the process with the private keys, for a thread; as tls_keys_reach(). */
-int helper_keys_connect(void *helper);
-int helper_keys_fd(const struct helper *);
 
 /* A descriptor or -errno; the first is a logfile_opener.  why: as of helper_result_parse() */
 int helper_open_log(void *helper, const char *path);
