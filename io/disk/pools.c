@@ -148,7 +148,7 @@ held_put(struct held_jobs *h)
 static bool
 holds(const struct pool_lane *ln, const struct io_job *j, struct held_jobs *h)
 {
-	if (!ln->holds || j->end - j->start > HELD_NS)
+	if (!ln->kind->holds || j->end - j->start > HELD_NS)
 		return (false);
 	if (h->n == 0)
 		h->since = j->end;
@@ -239,7 +239,7 @@ pool_thread(void *arg)
 	free(arg);
 	snprintf(name, sizeof(name), "%s-%u", a.lane->name, a.nr);
 	pthread_setname_np(pthread_self(), name);
-	if (lanes[a.lane - ps->lane].works)
+	if (a.lane->kind->works)
 		let_loops_run();
 	pthread_mutex_lock(&ps->lock);
 	while (!ps->stop) {
@@ -333,7 +333,7 @@ lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io
 		queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
 	ln->pools = ps;
 	ln->name = lanes[nr].name;
-	ln->holds = lanes[nr].holds;
+	ln->kind = &lanes[nr];
 	sem_init(&ln->more, 0, 0);
 	queue_init(&ln->queue, each, total, conf->max_queue, conf->stuck_ms);
 	ln->queue.per_client = nr == LANE_TLS ? tls_per_client(total, conf) : 0;

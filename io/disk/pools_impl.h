@@ -19,7 +19,7 @@ struct pool_lane {
 	sem_t more;
 	struct io_queue queue;
 	unsigned idle, threads;
-	bool holds; /* results of short jobs go back together */
+	const struct lane_kind *kind; /* of pools.c */
 	uint64_t jobs;
 };
 

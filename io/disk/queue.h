@@ -8,11 +8,10 @@
  * and a client with a thousand connections gets no more than its share.
  *
  * Bounds   per_device jobs of a device run at a time, per_client of a client of it, and total of
- *          all devices; the last few places
- *          are reserved for devices with no running job. max_waiting jobs wait for a device.  One
- *          more displaces the newest job of the longest row, or is refused if its own row would be
- *          as long.  When all places of a device are taken and each job has run for stuck_ms,
- *          further jobs are refused.
+ *          all devices; the last few places are reserved for devices with no running job.
+ *          max_waiting jobs wait for a device.  One more displaces the newest job of the longest
+ *          row, or is refused if its own row would be as long.  When all places of a device are
+ *          taken and each job has run for stuck_ms, further jobs are refused.
  * Owner    the queue from push until take; the caller while the job runs.
  * Thread   the caller locks, or is the only one.
  */
