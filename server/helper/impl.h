@@ -44,7 +44,7 @@ int helper_hide_keys(void *hiding, struct text *file); /* a sources_hide_fn */
 int helper_keys_feed(int feed[2]);                     /* of struct helper_of; 0 or -errno */
 /* A socket to the process with the private keys, for any thread; see tls_keys_reach(). */
 int helper_keys_connect(void *helper);
-int helper_keys_fd(const struct helper *); /* where that process is told of such a socket */
+int helper_keys_fd(const struct helper *); /* such a socket is sent to it */
 /* kept: the names of files that may have keys. */
 _Noreturn void helper_keys_process(const struct helper_of *, const struct helper_kept *,
     pid_t guardian);
