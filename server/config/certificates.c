@@ -19,37 +19,74 @@ word(const char *s)
 	return (s != NULL ? s : "");
 }
 
-/* Blocks that do not set a map share its rows. */
-static char *
+enum { OF_CA = 5, OF_STAPLE, STRINGS };
+
+/* Lends strings of the configuration: a handshake finds its certificate without a malloc. */
+struct certificate_name {
+	const char *v[STRINGS];
+	bool servers_order;
+	const void *commands; /* blocks that do not set a map share its rows */
+};
+
+static struct certificate_name
 name_of(const struct conf *c)
 {
 	const struct conf_map *cmds = &c->ssl_conf_cmd;
+	struct certificate_name n = {
+		.v = { c->ssl_pemfile, word(c->ssl_privkey), word(c->ssl_ciphers),
+		    word(c->ssl_curves), word(c->ssl_dh_file), [OF_CA] = "", [OF_STAPLE] = "" },
+		.servers_order = c->ssl_servers_order,
+		.commands = cmds->n != 0 ? cmds->v : NULL,
+	};
 
-	return (g_strdup_printf("%s\n%s\n%s\n%s\n%s\n%d\n%p", c->ssl_pemfile, word(c->ssl_privkey),
-	    word(c->ssl_ciphers), word(c->ssl_curves), word(c->ssl_dh_file), c->ssl_servers_order,
-	    cmds->n != 0 ? (void *)cmds->v : NULL));
+	return (n);
 }
 
 /* ... with the files that complete it */
-static char *
+static struct certificate_name
 whole_name_of(const struct conf *c)
 {
-	char *name = name_of(c), *whole;
+	struct certificate_name n = name_of(c);
 
-	whole =
-	    g_strdup_printf("%s\n%s\n%s", name, word(c->ssl_ca_file), word(c->ssl_stapling_file));
-	g_free(name);
-	return (whole);
+	n.v[OF_CA] = word(c->ssl_ca_file);
+	n.v[OF_STAPLE] = word(c->ssl_stapling_file);
+	return (n);
 }
 
-/* Takes the name. */
-static struct certificate *
-look_up(GHashTable *by_name, char *name)
+static guint
+name_hash(gconstpointer name)
 {
-	struct certificate *one = g_hash_table_lookup(by_name, name);
+	const struct certificate_name *n = name;
+	guint hash = g_direct_hash(n->commands) + n->servers_order;
+	size_t i;
 
-	g_free(name);
-	return (one);
+	for (i = 0; i < G_N_ELEMENTS(n->v); i++)
+		hash = 31 * hash + g_str_hash(n->v[i]);
+	return (hash);
+}
+
+static gboolean
+name_same(gconstpointer a, gconstpointer b)
+{
+	const struct certificate_name *n = a, *m = b;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(n->v); i++)
+		if (strcmp(n->v[i], m->v[i]) != 0)
+			return (false);
+	return (n->servers_order == m->servers_order && n->commands == m->commands);
+}
+
+static struct certificate *
+look_up(GHashTable *by_name, struct certificate_name name)
+{
+	return (g_hash_table_lookup(by_name, &name));
+}
+
+static void
+insert(GHashTable *by_name, struct certificate_name name, struct certificate *one)
+{
+	g_hash_table_insert(by_name, g_memdup2(&name, sizeof(name)), one);
 }
 
 static struct certificate *
@@ -182,9 +219,9 @@ load(struct loading *k)
 		one->secure = s;
 		made_of_note(&one->of, &files, true);
 		certificate_note_staple(one, s, &files);
-		g_hash_table_insert(k->p->made, whole_name_of(k->at.c), one);
+		insert(k->p->made, whole_name_of(k->at.c), one);
 		if (look_up(k->p->first, name_of(k->at.c)) == NULL)
-			g_hash_table_insert(k->p->first, name_of(k->at.c), one);
+			insert(k->p->first, name_of(k->at.c), one);
 	}
 	file_set_free(&files);
 	return (s != NULL);
@@ -232,8 +269,8 @@ certificates_new(const struct config *config, char *err, size_t errsize)
 		.at = { .config = config, .err = err, .errsize = errsize },
 		.sources = config_sources(config) };
 
-	p->made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, certificate_free);
-	p->first = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	p->made = g_hash_table_new_full(name_hash, name_same, g_free, certificate_free);
+	p->first = g_hash_table_new_full(name_hash, name_same, g_free, NULL);
 	if (config_each_secure(config, of_socket, &k))
 		return (p);
 	certificates_free(p);

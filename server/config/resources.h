@@ -62,11 +62,11 @@ struct backends *resources_backends(const struct resources *, int proxy_number);
 const void *resources_rules(const struct resources *, unsigned nr, const struct conf *);
 /* The certificate of these values, with its key; NULL: they have none. */
 const struct io_secure *resources_secure(const struct resources *, const struct conf *);
+/* Who verifies certificates of clients; NULL: they need none. */
+struct tls_verifier *resources_verifier(const struct resources *, const struct conf *);
 /* Those of all sockets and hosts. */
 struct certificates *resources_certificates(const struct resources *);
-/* Who verifies certificates of clients; NULL: they need none. */
 struct verifiers *resources_verifiers(const struct resources *);
-struct tls_verifier *resources_verifier(const struct resources *, const struct conf *);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);
