@@ -311,6 +311,6 @@ helper_keys_process(const struct helper_of *of, const struct helper_kept *kept, 
 		_exit(1);
 	keep_files(&k, kept);
 	if (!confine())
-		_exit(1);
+		_exit(HELPER_KEYS_UNCONFINED);
 	loop(&k);
 }

@@ -92,6 +92,7 @@ enum helper_news {
 	HELPER_GUARDED,   /* the guardian has died, and this is the next one */
 	HELPER_KEYS_DIED, /* the process with the private keys */
 };
+#define HELPER_KEYS_UNCONFINED 2 /* its exit status if it could not give up its rights */
 
 /* From the guardian, without a request. */
 struct helper_event {

@@ -54,12 +54,17 @@ static void
 keys_lost(const struct helper_event *e)
 {
 	bool killed = WIFSIGNALED(e->status);
+	bool unconfined = !killed && WEXITSTATUS(e->status) == HELPER_KEYS_UNCONFINED;
 
 	log_event(LOG_ERROR, NULL, "keys.lost", LF_STR("by", killed ? "signal" : "exit"),
 	    LF_U64("status", killed ? WTERMSIG(e->status) : WEXITSTATUS(e->status)),
 	    LF_U64("lost", e->lost), LF_U64("again_in_ms", e->pause_ms),
 	    LF_STR("what", "the process with the private keys; the next handshake starts it again"),
-	    LF_STR("do", "see the log of the kernel: was memory short?"));
+	    LF_STR("do",
+		unconfined
+		    ? "the system does not let it give up its rights (capset, Landlock, seccomp): "
+		      "allow that, or set ssl.key-process = \"disable\""
+		    : "see the log of the kernel: was memory short?"));
 }
 
 /* The guardian has been killed, too, before the helper could fork the next one.  No process is left
