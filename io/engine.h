@@ -101,6 +101,9 @@ struct io_wheel {
 #define IO_CALLBACK  4096         /* one callback costs as much as sending this many bytes */
 #define IO_RECEIVED  4            /* and a received byte, which a parser reads, as this many */
 #define IO_EVENT     512          /* and a message in a received buffer: see io_events() */
+/* A loop with jobs in threads that hold results looks for them by itself; twice as long as they
+ * should be held (HELD_NS), so only if the next job of a thread is long. */
+#define IO_LOOK_MS 4
 /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
 #define IO_SEND_FILE_MAX (2 * IO_WINDOW)
 
@@ -123,6 +126,7 @@ struct io {
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall;   /* ns */
 	uint64_t wake_at;     /* ns, of io_wake_at(); 0: none */
+	unsigned held_jobs;   /* in threads that may wake the loop later: see IO_LOOK_MS */
 	struct io_health health;
 	struct list ready;
 	uint64_t inflight;

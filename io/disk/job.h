@@ -55,6 +55,7 @@ struct io_job {
 	bool displaced;         /* displaced by a job of a client that has fewer */
 	enum io_lane lane;      /* the threads that do it */
 	bool spare;             /* only by an idle thread */
+	bool held;              /* counted in held_jobs of its loop */
 	struct io_async *async; /* the kernel does it; NULL: a thread */
 	uint8_t flying;         /* a bit per request in the kernel, for jobs of a ring */
 	struct io_queue *queue; /* its queue; NULL: none yet */
@@ -109,9 +110,10 @@ void io_port_ref(struct io_port *);   /* any thread: one for each job that will 
 void io_port_unref(struct io_port *);
 /* Any thread: the job has run; takes the reference. */
 void io_port_put(struct io_port *, struct io_job *);
-/* The same in two steps, for several jobs: all are given before a loop is woken. */
-bool io_port_give(struct io_port *, struct io_job *);
-void io_port_tell(struct io_port *, bool rings); /* rings: what io_port_give() returned */
+/* The same in two steps, for several jobs: all are given before a loop is woken.  The job is freed
+ * in between if its loop looks. */
+void io_port_give(struct io_port *, struct io_job *);
+void io_port_tell(struct io_port *);
 /* The loop ends; jobs that still run release their resources themselves. */
 void io_port_close(struct io_port *);
 

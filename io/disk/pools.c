@@ -121,30 +121,26 @@ io_job_put(struct io_job *j)
 		free(j);
 }
 
+/* Jobs that have gone back, and whose loops have not been woken.  The next job may take seconds, so
+ * these loops look by themselves, too: IO_LOOK_MS. */
 struct held_jobs {
-	struct io_job *job[HELD_MAX];
+	struct io_port *port[HELD_MAX];
 	unsigned n;
 	uint64_t since; /* the end of the first one */
 };
 
-/* Without the lock.  The loops are woken when they have all of them. */
+/* Without the lock. */
 static void
-held_put(struct held_jobs *h)
+held_tell(struct held_jobs *h)
 {
-	struct io_port *port[HELD_MAX];
-	bool rings[HELD_MAX];
-	unsigned i, n = h->n;
+	unsigned i;
 
-	for (i = 0; i < n; i++) {
-		port[i] = h->job[i]->port;
-		rings[i] = io_port_give(port[i], h->job[i]);
-	}
-	for (i = 0; i < n; i++)
-		io_port_tell(port[i], rings[i]);
+	for (i = 0; i < h->n; i++)
+		io_port_tell(h->port[i]);
 	h->n = 0;
 }
 
-/* With the lock.  True: *j goes back later, after the next job. */
+/* With the lock.  True: the loop of *j is woken later, after the next job. */
 static bool
 holds(const struct pool_lane *ln, const struct io_job *j, struct held_jobs *h)
 {
@@ -163,9 +159,10 @@ job_ran(struct held_jobs *h, struct io_job *j, bool later)
 		free(j);
 		return;
 	}
-	h->job[h->n++] = j;
+	h->port[h->n++] = j->port;
+	io_port_give(j->port, j);
 	if (!later)
-		held_put(h);
+		held_tell(h);
 }
 
 /* Call it with the lock, which is released meanwhile. */
@@ -250,7 +247,7 @@ pool_thread(void *arg)
 		}
 		if (held.n != 0) { /* another thread has taken the job that was waiting */
 			pthread_mutex_unlock(&ps->lock);
-			held_put(&held);
+			held_tell(&held);
 			pthread_mutex_lock(&ps->lock);
 			continue;
 		}
@@ -261,7 +258,7 @@ pool_thread(void *arg)
 		lane_wait(a.lane);
 	}
 	pthread_mutex_unlock(&ps->lock);
-	held_put(&held);
+	held_tell(&held);
 	pthread_mutex_lock(&ps->lock);
 	if (--ps->alive == 0)
 		pthread_cond_signal(&ps->gone);

@@ -100,25 +100,25 @@ io_port_unref(struct io_port *p)
 	free(p);
 }
 
-bool
+void
 io_port_give(struct io_port *p, struct io_job *j)
 {
-	bool rings = false;
-
 	pthread_mutex_lock(&p->lock);
-	if (p->io == NULL) {
+	if (p->io == NULL)
 		job_orphaned(j);
-	} else {
+	else
 		list_add_tail(&p->done, &j->link);
-		rings = port_wakes(p);
-	}
 	pthread_mutex_unlock(&p->lock);
-	return (rings);
 }
 
 void
-io_port_tell(struct io_port *p, bool rings)
+io_port_tell(struct io_port *p)
 {
+	bool rings;
+
+	pthread_mutex_lock(&p->lock);
+	rings = !list_empty(&p->done) && port_wakes(p); /* the loop may have looked */
+	pthread_mutex_unlock(&p->lock);
 	if (rings)
 		io_ring(p->wakefd);
 	io_port_unref(p);
@@ -127,7 +127,8 @@ io_port_tell(struct io_port *p, bool rings)
 void
 io_port_put(struct io_port *p, struct io_job *j)
 {
-	io_port_tell(p, io_port_give(p, j));
+	io_port_give(p, j);
+	io_port_tell(p);
 }
 
 void
@@ -228,11 +229,21 @@ stamp(struct io_stamps *at, const struct io_job *j)
 	at->awake = j->awake;
 }
 
+/* It no longer comes back from a thread. */
+static void
+job_is_here(struct io_job *j)
+{
+	if (j->held)
+		j->io->held_jobs--;
+	j->held = false;
+}
+
 void
 io_job_finish(struct io_job *j)
 {
 	struct io_op *op = j->op;
 
+	job_is_here(j);
 	if (op != NULL) {
 		if (j->displaced)
 			count(op->io->counters, queue_displaced);
@@ -286,6 +297,7 @@ job_pull(struct io_job *j)
 		return (false);
 	if (j->async == NULL)
 		io_port_unref(j->port);
+	job_is_here(j);
 	j->op = NULL;
 	j->res = -ECANCELED;
 	j->finish(j);

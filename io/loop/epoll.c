@@ -143,6 +143,17 @@ wait_exactly(struct epoll_loop *lp, int ms)
 	return (epoll_wait(lp->epfd, lp->ev, EVENTS, left < INT_MAX ? (int)left : INT_MAX));
 }
 
+static int
+timeout_ms(struct epoll_loop *lp)
+{
+	int ms;
+
+	if (!list_empty(&lp->io.ready) || !list_empty(&lp->bulk))
+		return (0);
+	ms = io_timeout_ms(&lp->io);
+	return (lp->io.held_jobs != 0 && (ms < 0 || ms > IO_LOOK_MS) ? IO_LOOK_MS : ms);
+}
+
 static void
 epoll_run(struct io *io)
 {
@@ -151,12 +162,14 @@ epoll_run(struct io *io)
 
 	lp->rest = !list_empty(&io->ready);
 	io_flush(io);
-	ms = list_empty(&io->ready) && list_empty(&lp->bulk) ? io_timeout_ms(io) : 0;
+	ms = timeout_ms(lp);
 	n = io->wake_at != 0 ? wait_exactly(lp, ms) : epoll_wait(lp->epfd, lp->ev, EVENTS, ms);
 	io_tick(io);
 	lp->accepts = accepts_of(n);
 	io->crowded = n >= IO_CROWD;
 	loop_events(lp, n);
+	if (io->held_jobs != 0)
+		io_port_drain(io->port);
 	io_expire(io);
 	list_splice_tail(&io->ready, &lp->bulk);
 	io->long_budget = LONG_BUDGET;

@@ -1,6 +1,7 @@
 /* t/unit/io/queue.c -- which job goes next: devices in turn, clients in turn, limits kept. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <semaphore.h>
 #include "io/loop/epoll.h"
 #include "t/unit/io/io_test.h"
@@ -381,6 +382,43 @@ LOOP_TEST("/pools/results-of-short-jobs-go-back-together", NULL, 1, 100)
 		tries--;
 	g_assert_cmpint(tries, >, 0);
 	g_assert_true(wakes_for_each(5));
+	gate_leave();
+}
+
+static sem_t seen;
+static bool second_ended;
+
+/* Long: it ends when the result of the first one has come, or after 2 s. */
+static void
+long_run(struct io_job *j)
+{
+	uint64_t until = clock_mono_ns() + 2 * NS_PER_S;
+
+	while (sem_trywait(&seen) != 0 && clock_mono_ns() < until)
+		sched_yield();
+	__atomic_store_n(&second_ended, true, __ATOMIC_RELEASE);
+}
+
+LOOP_TEST("/pools/a-held-result-does-not-wait-for-a-long-job", NULL, 1, 100)
+{
+	long threads = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+
+	sem_init(&both, 0, 0);
+	sem_init(&seen, 0, 0);
+	second_ended = false;
+	for (threads = MIN(threads, 16); threads > 1; threads--)
+		gate_enter(LANE_TLS); /* all but one are elsewhere */
+	first_ms = 0;
+	push_counting(0, first_run, LANE_TLS);
+	push_counting(0, long_run, LANE_TLS);
+	sem_post(&both);
+	while (counted == 0)
+		io_run(io);
+	g_assert_false(__atomic_load_n(&second_ended, __ATOMIC_ACQUIRE));
+	sem_post(&seen);
+	while (counted < 2)
+		io_run(io);
+	g_assert_cmpuint(io->held_jobs, ==, 0);
 	gate_leave();
 }
 
