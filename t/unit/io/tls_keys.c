@@ -6,6 +6,7 @@
 #include "t/unit/io/tls_test.h"
 
 static struct tls_keys *keys;
+/* Atomic: threads of the keeper read it. */
 static enum { ANSWERS, HAS_ENDED, SAYS_TOO_MUCH } keeper_mode;
 static int nasked, nreached;
 
@@ -18,10 +19,11 @@ keeper(void *arg)
 	unsigned char q[sizeof(struct tls_key_question)], answer[TLS_KEY_ANSWER] = { 0 };
 	ssize_t n;
 
-	while ((n = recv(fd, q, sizeof(q), 0)) > 0 && keeper_mode != HAS_ENDED) {
+	while ((n = recv(fd, q, sizeof(q), 0)) > 0 &&
+	       __atomic_load_n(&keeper_mode, __ATOMIC_RELAXED) != HAS_ENDED) {
 		__atomic_add_fetch(&nasked, 1, __ATOMIC_RELAXED);
 		n = (ssize_t)tls_keys_answer(keys, q, (size_t)n, answer);
-		if (keeper_mode == SAYS_TOO_MUCH)
+		if (__atomic_load_n(&keeper_mode, __ATOMIC_RELAXED) == SAYS_TOO_MUCH)
 			n++;
 		send(fd, answer, (size_t)n, MSG_NOSIGNAL);
 	}
@@ -64,7 +66,7 @@ static void
 keys_up(void)
 {
 	keys = tls_keys_new();
-	keeper_mode = ANSWERS;
+	__atomic_store_n(&keeper_mode, ANSWERS, __ATOMIC_RELAXED);
 	use = TLS_KEY_SIGNS;
 	nasked = nreached = 0;
 	tls_keys_reach(reach, NULL);
@@ -205,10 +207,10 @@ KEYS_TEST("/tls/keys/a keeper that has ended is reached anew")
 {
 	keep(EVP_EC_gen("P-256"), NULL, 0);
 	shake_with(TLS1_3_VERSION, NULL);
-	keeper_mode = HAS_ENDED; /* after the next question */
+	__atomic_store_n(&keeper_mode, HAS_ENDED, __ATOMIC_RELAXED); /* after the next question */
 	g_assert_true(
 	    fails(TLS1_3_VERSION, NULL, "the process with the private keys cannot be reached"));
-	keeper_mode = ANSWERS;
+	__atomic_store_n(&keeper_mode, ANSWERS, __ATOMIC_RELAXED);
 	shake_with(TLS1_3_VERSION, NULL);
 	g_assert_cmpint(nreached, >=, 3);
 }
@@ -216,7 +218,7 @@ KEYS_TEST("/tls/keys/a keeper that has ended is reached anew")
 KEYS_TEST("/tls/keys/an answer that is too long")
 {
 	keep(EVP_EC_gen("P-256"), NULL, 0);
-	keeper_mode = SAYS_TOO_MUCH;
+	__atomic_store_n(&keeper_mode, SAYS_TOO_MUCH, __ATOMIC_RELAXED);
 	g_assert_true(
 	    fails(TLS1_3_VERSION, NULL, "the process with the private keys cannot be reached"));
 }
