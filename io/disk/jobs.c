@@ -46,7 +46,7 @@ push(struct io_job *j)
 		run_here(j);
 		return (0);
 	}
-	j->held = ln->holds && j->finish != NULL;
+	j->held = ln->kind->holds && j->finish != NULL;
 	j->io->held_jobs += j->held;
 	pthread_mutex_lock(&ps->lock);
 	err = j->spare && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);

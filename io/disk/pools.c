@@ -31,13 +31,7 @@
 
 /* ---------------------------------------------------------------- a thread */
 
-static const struct lane_kind {
-	const char *name;
-	bool reads; /* its threads read */
-	bool keeps; /* keeps hot files hot: one thread per device */
-	bool works; /* computes: threads are started when there are jobs, for half of the cores */
-	bool holds; /* its jobs are short and many: see HELD_MAX */
-} lanes[LANES] = {
+static const struct lane_kind lanes[LANES] = {
 	[LANE_STAT] = { "stat" },
 	[LANE_URGENT] = { "recheck", .keeps = true },
 	[LANE_READ] = { "read", .reads = true },

@@ -10,6 +10,14 @@
 #include "io/disk/queue.h"
 #include "io/hotset.h"
 
+struct lane_kind {
+	const char *name;
+	bool reads; /* its threads read */
+	bool keeps; /* keeps hot files hot: one thread per device */
+	bool works; /* computes: threads are started when there are jobs, for half of the cores */
+	bool holds; /* its jobs are short and many: see HELD_MAX in pools.c */
+};
+
 struct pool_lane {
 	struct io_pools *pools;
 	const char *name;
@@ -19,7 +27,7 @@ struct pool_lane {
 	sem_t more;
 	struct io_queue queue;
 	unsigned idle, threads;
-	const struct lane_kind *kind; /* of pools.c */
+	const struct lane_kind *kind;
 	uint64_t jobs;
 };
 
