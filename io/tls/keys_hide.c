@@ -127,6 +127,8 @@ hide(struct text block, enum tls_key_use use, struct buf *out, tls_keys_tell *te
 		put_public(out, key);
 	} else if (locked)
 		put_block(out, TLS_LOCKED_KEY, (const unsigned char *)"", 1);
+	else
+		buf_add(out, "\n", 1); /* the text on both sides must not become one line */
 	EVP_PKEY_free(key);
 	ERR_clear_error();
 	return (err);

@@ -412,6 +412,24 @@ KEYS_TEST("/tls/keys/what a file has beside its key stays")
 	}
 }
 
+/* What is left out must not make a key of what is around it. */
+KEYS_TEST("/tls/keys/two halves of a line")
+{
+	static const char cut[] = "-----BEGIN PRIV", none[] = "-----BEGIN PRIVATE KEY-----\n"
+							      "-----END PRIVATE KEY-----";
+	struct pem pem;
+	struct buf out;
+	char *file;
+
+	pem_make_of(&pem, EVP_EC_gen("P-256"), 1);
+	g_assert_true(g_str_has_prefix(pem.key, cut));
+	file = g_strdup_printf("%s%s%s", cut, none, pem.key + strlen(cut));
+	out = hidden(file);
+	g_assert_null(memmem(out.p, out.n, "BEGIN PRIVATE KEY", 17));
+	buf_free(&out);
+	g_free(file);
+}
+
 static int
 full(void *arg, const void *bytes, size_t n)
 {
