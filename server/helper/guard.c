@@ -267,6 +267,7 @@ wait_a_while(struct guard *g)
 		keys_poll(g, &p[3], &timeout_ms);
 		(void)poll(p, 5, timeout_ms);
 		(void)helper_lives(g); /* it does not; the process with the keys may have ended */
+		names_take(g);
 		keys_take(g, &p[3]);
 		if (p[0].revents != 0)
 			drop_request(g);

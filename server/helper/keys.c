@@ -72,14 +72,15 @@ helper_keys_feed(int pair[2])
 	return (0);
 }
 
+/* A process that hangs is waited for once, not for each of a thousand keys. */
 static int
 tell(void *arg, const void *told, size_t n)
 {
-	const struct helper_of *of = arg;
+	struct helper_hiding *h = arg;
 
-	if (send(of->feed[0], told, n, MSG_NOSIGNAL) >= 0)
-		return (0);
-	return (errno == EAGAIN ? -ETIMEDOUT : -errno);
+	if (h->err == 0 && send(h->of->feed[0], told, n, MSG_NOSIGNAL) < 0)
+		h->err = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return (h->err);
 }
 
 /* A file of which a record gets what remains. */
@@ -104,11 +105,9 @@ hide(const struct helper_hiding *h, struct text *file, tls_keys_tell *tell_fn, v
 int
 helper_hide_keys(void *hiding, struct text *file)
 {
-	const struct helper_hiding *h = hiding;
-
 	if (file->n == 0)
 		return (0);
-	return (hide(h, file, tell, (void *)(uintptr_t)h->of));
+	return (hide(hiding, file, tell, hiding));
 }
 
 /* ---------------------------------------------------------------- what it keeps */

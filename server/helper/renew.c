@@ -45,6 +45,8 @@ paths_of(const struct helper_kept *k, struct helper_hiding *h)
 
 /* ---- a record */
 
+/* False: there is none.  One that lacks keys which the process with the keys did not take would be
+ * known to the server, and not be made again when that process is well. */
 static bool
 record(struct helper_hiding *h, const GPtrArray *paths, int fd)
 {
@@ -56,13 +58,13 @@ record(struct helper_hiding *h, const GPtrArray *paths, int fd)
 		return (false);
 	if (h->use != 0)
 		sources_hide(s, helper_hide_keys, h);
-	for (i = 0; i < paths->len; i++) {
+	for (i = 0; i < paths->len && h->err == 0; i++) {
 		is = sources_get(s, SOURCE_FILE, g_ptr_array_index(paths, i), NULL);
 		source_free(&is);
 	}
 	sources_end(s, 1);
 	sources_free(s);
-	return (true);
+	return (h->err == 0);
 }
 
 /* True: it is not the one with this digest. */

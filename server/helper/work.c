@@ -261,8 +261,11 @@ helper_work_load(const struct helper_of *of, int reply, int names)
 		sources = sources_record(reply);
 	} else {
 		hiding.use = use_of_keys(config);
-		if (hiding.use != 0)
+		if (hiding.use != 0) {
+			/* before its key: the process that has the key may die */
+			tell_certificates(config, names, hiding.use);
 			sources_hide(config_sources(config), helper_hide_keys, &hiding);
+		}
 		resources_fetch(config);
 		tell_names(config, names, hiding.use);
 		if (untold != NULL)

@@ -4,12 +4,16 @@
 #include <glib/gstdio.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/must.h"
 #include "server/config/config.h"
 #include "server/helper/helper.h"
+#include "server/helper/impl.h"
+#include "server/helper/kept.h"
 #include "server/helper/wire.h"
 #include "t/unit/test.h"
 
@@ -321,6 +325,141 @@ TEST("/helper/only what the configuration names is opened")
 	g_unlink(log);
 	g_free(text);
 	g_free(file);
+}
+
+/* ---------------------------------------------------------------- private keys */
+
+static const char private_key[] =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIM76hS4tYDO1es824yEnAaYs34cm7UNlfi0PfqwpMaY5\n"
+    "-----END PRIVATE KEY-----\n";
+
+static int
+told(struct helper_hiding *h)
+{
+	struct text file = { strdup(private_key), strlen(private_key) };
+	int err = helper_hide_keys(h, &file);
+
+	free((char *)(uintptr_t)file.p);
+	return (err);
+}
+
+/* As a process that hangs. */
+static void
+feed_fill(const int feed[2])
+{
+	const struct timeval soon = { .tv_usec = 10000 };
+
+	g_assert_cmpint(setsockopt(feed[0], SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)), ==, 0);
+	while (send(feed[0], private_key, sizeof(private_key), 0) > 0)
+		;
+	g_assert_cmpint(errno, ==, EAGAIN);
+}
+
+static unsigned
+feed_empty(const int feed[2])
+{
+	char key[sizeof(private_key)];
+	unsigned n = 0;
+
+	while (recv(feed[1], key, sizeof(key), MSG_DONTWAIT) > 0)
+		n++;
+	return (n);
+}
+
+/* It is waited for once; and a record without its keys, which would be taken for what the files
+ * have, is not handed over. */
+TEST("/helper/keys that nobody takes")
+{
+	struct helper_name name = { .kind = HELPER_CERTIFICATE, .keys = 1 };
+	struct helper_of of = { 0 };
+	struct helper_hiding h = { .of = &of, .use = 1 }, other = h;
+	struct helper_kept kept;
+	int pair[2], status;
+	char *path;
+	pid_t child;
+
+	g_assert_cmpint(helper_keys_feed(of.feed), ==, 0);
+	feed_fill(of.feed);
+	g_assert_cmpint(told(&h), ==, -ETIMEDOUT);
+	g_assert_cmpuint(feed_empty(of.feed), >, 0);
+	g_assert_cmpint(told(&h), ==, -ETIMEDOUT);
+	g_assert_cmpuint(feed_empty(of.feed), ==, 0);
+	g_assert_cmpint(told(&other), ==, 0);
+	g_assert_cmpuint(feed_empty(of.feed), ==, 1);
+
+	path = put("key.pem", private_key);
+	g_strlcpy(name.name, path, sizeof(name.name));
+	helper_kept_init(&kept);
+	helper_keep(&kept, &name);
+	helper_keep(&kept, &(struct helper_name){ .kind = HELPER_LOAD, .timeout_ms = 1000 });
+	feed_fill(of.feed);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), ==, 0);
+	child = fork();
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0)
+		_exit(helper_work_renew(&of, &kept, "-", pair[0]));
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	g_assert_cmpint(feed_empty(pair), ==, 0);
+	close(pair[0]);
+	close(pair[1]);
+	close(of.feed[0]);
+	close(of.feed[1]);
+	g_unlink(path);
+	g_free(path);
+	g_ptr_array_free(kept.names, TRUE);
+	g_hash_table_destroy(kept.set);
+}
+
+/* The process with the keys may die when it has one: the next one has to know its file. */
+TEST("/helper/a file is told before its key")
+{
+	const struct timeval late = { .tv_sec = 60 };
+	char *pem = put("key.pem", private_key);
+	char *text = g_strdup_printf("server.document-root = \"%s\"\nssl.engine = \"enable\"\n"
+				     "ssl.key-process = \"enable\"\nssl.pemfile = \"%s\"\n",
+	    dir, pem);
+	char *file = put("keys.conf", text);
+	struct helper_of of = { .file = file };
+	struct pollfd p = { .events = POLLIN };
+	struct helper_name name = { 0 };
+	int guardian[2], names[2], reply = memfd_create("record", MFD_CLOEXEC), status;
+	pid_t child;
+
+	g_assert_cmpint(helper_keys_feed(of.feed), ==, 0);
+	feed_fill(of.feed);
+	g_assert_cmpint(setsockopt(of.feed[0], SOL_SOCKET, SO_SNDTIMEO, &late, sizeof(late)), ==,
+	    0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, guardian), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, names), ==, 0);
+	of.keep = guardian[1];
+	child = fork();
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0)
+		_exit(helper_work_load(&of, reply, names[1]));
+	p.fd = guardian[0];
+	while (name.kind != HELPER_CERTIFICATE) {
+		g_assert_cmpint(poll(&p, 1, 10000), ==, 1);
+		g_assert_cmpint(recv(guardian[0], &name, sizeof(name), 0), ==, sizeof(name));
+	}
+	g_assert_cmpstr(name.name, ==, pem);
+	g_assert_cmpint(name.keys, ==, 1);
+	while (waitpid(child, &status, WNOHANG) == 0)
+		(void)feed_empty(of.feed);
+	g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(guardian[0]);
+	close(guardian[1]);
+	close(names[0]);
+	close(names[1]);
+	close(of.feed[0]);
+	close(of.feed[1]);
+	close(reply);
+	g_unlink(file);
+	g_unlink(pem);
+	g_free(file);
+	g_free(text);
+	g_free(pem);
 }
 
 /* ---------------------------------------------------------------- certificates */
