@@ -18,8 +18,8 @@
 #define WITHOUT_S  86400 /* from thisUpdate, if there is no nextUpdate: as Firefox */
 
 struct staple {
-	const X509 *leaf; /* one of the SSL_CTX */
-	int64_t before_s; /* since 1970 */
+	const X509 *leaf;         /* one of the SSL_CTX */
+	int64_t from_s, before_s; /* since 1970 */
 	int n;
 	unsigned char der[];
 };
@@ -43,6 +43,17 @@ place(void)
 
 /* ---- for a client that asks */
 
+/* NULL: now is within its time. */
+static const char *
+fault_of_time(const struct staple *p)
+{
+	int64_t now = (int64_t)(clock_wall_ns() / NS_PER_S);
+
+	if (p->from_s > now + SKEW_S)
+		return ("it is not valid yet; look at the clock of this machine");
+	return (p->before_s <= now ? "it is over (nextUpdate); fetch the next one" : NULL);
+}
+
 /* A client that gets the certificate of another kind gets no response. */
 static int
 on_status(SSL *ssl, void *staple)
@@ -50,8 +61,7 @@ on_status(SSL *ssl, void *staple)
 	const struct staple *p = staple;
 	unsigned char *copy;
 
-	if (SSL_get_certificate(ssl) != p->leaf ||
-	    (int64_t)(clock_wall_ns() / NS_PER_S) >= p->before_s)
+	if (SSL_get_certificate(ssl) != p->leaf || fault_of_time(p) != NULL)
 		return (SSL_TLSEXT_ERR_NOACK);
 	copy = OPENSSL_memdup(p->der, (size_t)p->n);
 	if (copy == NULL || SSL_set_tlsext_status_ocsp_resp(ssl, copy, p->n) != 1) {
@@ -102,15 +112,12 @@ static const char *
 look_at(OCSP_SINGLERESP *one, struct staple *p)
 {
 	ASN1_GENERALIZEDTIME *from, *before;
-	int64_t now = (int64_t)(clock_wall_ns() / NS_PER_S), from_s;
 
 	if (OCSP_single_get0_status(one, NULL, NULL, &from, &before) != V_OCSP_CERTSTATUS_GOOD)
 		return ("it says that the certificate is revoked, or unknown to the authority");
-	from_s = (int64_t)tls_seconds(from);
-	p->before_s = before != NULL ? (int64_t)tls_seconds(before) : from_s + WITHOUT_S;
-	if (from_s > now + SKEW_S)
-		return ("it is not valid yet; look at the clock of this machine");
-	return (p->before_s <= now ? "it is over (nextUpdate); fetch the next one" : NULL);
+	p->from_s = (int64_t)tls_seconds(from);
+	p->before_s = before != NULL ? (int64_t)tls_seconds(before) : p->from_s + WITHOUT_S;
+	return (NULL);
 }
 
 static const char *
@@ -173,6 +180,8 @@ tls_staple_use(SSL_CTX *ctx, struct text der)
 		why = keep(ctx, p);
 	if (why != NULL)
 		free(p);
+	else /* kept: a machine may start before its clock is set */
+		why = fault_of_time(p);
 	ERR_clear_error();
 	return (why);
 }
