@@ -86,6 +86,7 @@ BASEDIR="$dir"
 WELLKNOWN="$dir/acme-challenges"
 CURL_OPTS="--cacert $api->{pem}"
 KEY_ALGO=prime256v1
+KEYSIZE=2048
 CONF
 my ($first, $then) = $commands =~ /\A(.*?)^systemctl restart accel-server\n(.*)\z/ms;
 my $program = $program{dehydrated};
