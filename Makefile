@@ -135,8 +135,9 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $B/obj/t/unit/test.o $(call lib_of,$1)
 endef
 # Its own malloc() wraps the malloc() of the server.
 $B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
-# Its own clock_gettime() sets the wall clock.
+# Its own clock_gettime() sets the wall clock; its own pthread_create() fails.
 $B/unit/io/tls_staple: private LDFLAGS_V += -Wl,--wrap=clock_gettime
+$B/unit/io/no_threads: private LDFLAGS_V += -Wl,--wrap=pthread_create
 CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS) $(TLS_LIBS)
 LIBS_files           = $(LIBS_io)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/clock.h"
+#include "base/log.h"
 #include "io/disk/async.h"
 #include "io/disk/pools_impl.h"
 #include "io/engine.h"
@@ -26,13 +27,22 @@ lane_idle(const struct pool_lane *ln)
 	return (ln->queue.waiting == 0 && ln->queue.running < ln->queue.per_device);
 }
 
+/* Nobody would do the job. */
+static void
+tell_unstaffed(const struct pool_lane *ln, int err)
+{
+	log_limited(10, LOG_WARN, NULL, "threads.none", LF_STR("kind", ln->name),
+	    LF_ERR("error", err), LF_STR("then", "refused; the next one is tried again"),
+	    LF_STR("do", "raise TasksMax= of systemd, pids.max of the cgroup or ulimit -u"));
+}
+
 static int
 push(struct io_job *j)
 {
 	struct io_pools *ps = j->io->pools;
 	struct io_job *displaced = NULL;
 	struct pool_lane *ln;
-	int err;
+	int err, none;
 
 	if (ps == NULL)
 		return (-EAGAIN);
@@ -49,10 +59,16 @@ push(struct io_job *j)
 	j->held = ln->kind->holds && j->finish != NULL;
 	j->io->held_jobs += j->held;
 	pthread_mutex_lock(&ps->lock);
-	err = j->spare && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
+	none = io_lane_staff(ln);
+	if (none != 0)
+		err = -EAGAIN;
+	else
+		err = j->spare && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
 	if (err == 0 && queue_client_is_full(&ln->queue, j))
 		count(j->io->counters, tls_client_waits);
 	io_lane_unlock(ln);
+	if (none != 0)
+		tell_unstaffed(ln, none);
 	if (displaced != NULL)
 		io_job_put(displaced);
 	if (err != 0 && j->finish != NULL)

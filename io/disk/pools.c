@@ -79,6 +79,13 @@ lane_wait(struct pool_lane *ln)
 	pthread_mutex_lock(&ln->pools->lock);
 }
 
+/* Call it with the lock.  0: there is a thread, now or later, that does the jobs. */
+int
+io_lane_staff(struct pool_lane *ln)
+{
+	return (ln->threads != 0 || ln->pools->stop ? 0 : thread_start(ln));
+}
+
 /* Releases the lock before it wakes a thread, because a woken thread takes the lock first. */
 void
 io_lane_unlock(struct pool_lane *ln)

@@ -54,6 +54,7 @@ struct io_pools {
 	pthread_t thread[];
 };
 
+int io_lane_staff(struct pool_lane *);   /* -errno: it has no thread, and none can be started */
 void io_lane_unlock(struct pool_lane *); /* also wakes a thread, or starts one, if a job may run */
 void io_job_put(struct io_job *);        /* it has run: goes back to its loop, or is freed */
 

@@ -147,7 +147,7 @@ step_finish(struct io_job *j)
 	if (op == NULL) {
 		tls_link_free(l);
 	} else if (j->res < 0) {
-		(void)tls_ended(op, j->res, "too many handshakes wait for a thread");
+		(void)tls_ended(op, j->res, "no thread is free");
 		io_complete(op, j->res);
 	} else
 		io_ready(op->io, op, OP_TRY);
