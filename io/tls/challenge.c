@@ -1,6 +1,7 @@
 /* io/tls/challenge.c -- see challenge.h */
 #include "io/tls/challenge.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -37,14 +38,13 @@ tls_challenge_path(const char *dir, struct text host)
 
 /* .p for free(); .p NULL: it cannot be read. */
 static struct text
-read_file(const char *path, const char *suffix)
+read_file(const char *path, const char *suffix, int *err)
 {
 	char name[PATH_MAX];
-	int err;
 
 	if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
 		return (TEXT_NONE);
-	return (io_read_whole(AT_FDCWD, name, TLS_CHALLENGE_FILE_MAX, &err));
+	return (io_read_whole(AT_FDCWD, name, TLS_CHALLENGE_FILE_MAX, err));
 }
 
 static void
@@ -60,13 +60,15 @@ use_files(SSL_CTX *ctx, const char *path)
 {
 	struct text chain, key;
 	const char *why = NULL;
-	int of;
+	int of, err = 0;
 
 	if (path[0] == '\0')
 		return ("a client that asks for acme-tls/1 has to name a host");
-	chain = read_file(path, ".crt.pem");
-	key = read_file(path, ".key.pem");
-	if (chain.p == NULL || key.p == NULL)
+	chain = read_file(path, ".crt.pem", &err);
+	key = read_file(path, ".key.pem", &err);
+	if (err == -EMFILE || err == -ENFILE)
+		why = "no descriptors are left; raise server.max-fds";
+	else if (chain.p == NULL || key.p == NULL)
 		why = "ssl.acme-tls-1 has no files of this host that can be read";
 	else if (tls_pem_pairs(ctx, chain, key, &of) != NULL)
 		why =

@@ -119,6 +119,8 @@ fault_of(int k)
 	case -ETIMEDOUT: return ("the process with the private keys does not answer");
 	case -ENOENT: return ("the process with the private keys does not have this one");
 	case -EPERM: return ("the process with the private keys does not decrypt with this one");
+	case -EMFILE:
+	case -ENFILE: return ("no descriptors are left; raise server.max-fds");
 	case -EIO: return ("the process with the private keys could not use this one");
 	}
 	return ("the process with the private keys cannot be reached");
