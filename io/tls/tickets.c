@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include "base/clock.h"
 #include "base/text.h"
+#include "io/tls/stek.h"
 #include "io/tls/tls.h"
 
 struct keys {
@@ -19,50 +20,113 @@ _Static_assert(TLS_TICKETS_TEXT == 2 * sizeof(struct keys) + 1, "two digits for 
 static struct {
 	pthread_mutex_t lock;
 	struct keys *keys; /* in no core file; NULL: not made yet */
-} all = { PTHREAD_MUTEX_INITIALIZER, NULL };
+	bool shared;       /* they are of files */
+	uint64_t end_s;    /* of files: when the last of them ends; 0: there was none */
+} all = { PTHREAD_MUTEX_INITIALIZER, NULL, false, 0 };
 
-/* Under the lock.  False: no memory. */
+void *
+tls_ticket_memory(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return (NULL);
+	(void)madvise(p, n, MADV_DONTDUMP);
+	return (p);
+}
+
+void
+tls_ticket_memory_free(void *p, size_t n)
+{
+	if (p == NULL)
+		return;
+	OPENSSL_cleanse(p, n);
+	munmap(p, n);
+}
+
+/* Under the lock, as the next ones.  False: no memory. */
 static bool
 has_keys(void)
 {
-	void *p;
+	if (all.keys == NULL)
+		all.keys = tls_ticket_memory(sizeof(*all.keys));
+	return (all.keys != NULL);
+}
 
-	if (all.keys != NULL)
-		return (true);
-	p = mmap(NULL, sizeof(*all.keys), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-	    0);
-	if (p == MAP_FAILED)
-		return (false);
-	(void)madvise(p, sizeof(*all.keys), MADV_DONTDUMP);
-	all.keys = p;
-	return (true);
+/* In place of the one with its name, or of the oldest one. */
+static void
+put_first(const struct tls_ticket_key *k)
+{
+	struct tls_ticket_key *key = all.keys->key;
+	unsigned i = 0;
+
+	while (i < TLS_TICKET_KEYS - 1 && memcmp(key[i].name, k->name, TLS_TICKET_NAME) != 0)
+		i++;
+	memmove(key + 1, key, i * sizeof(*key));
+	key[0] = *k;
+}
+
+static bool
+has_ended(const struct tls_ticket_key *k, uint64_t now_s)
+{
+	return (k->end_s != 0 && k->end_s < now_s);
+}
+
+static void
+forget_ended(void)
+{
+	struct tls_ticket_key *key = all.keys->key;
+	const uint64_t now_s = clock_wall_ns() / NS_PER_S;
+	unsigned i, n = 0;
+
+	for (i = 0; i < TLS_TICKET_KEYS; i++)
+		if (!has_ended(&key[i], now_s))
+			key[n++] = key[i];
+	OPENSSL_cleanse(key + n, (TLS_TICKET_KEYS - n) * sizeof(*key));
+}
+
+static bool
+has_begun(const struct tls_ticket_key *k)
+{
+	return (k->made_ns != 0 && k->from_s <= clock_wall_ns() / NS_PER_S);
 }
 
 static bool
 make(struct tls_ticket_key *k, uint64_t now)
 {
+	*k = (struct tls_ticket_key){ .made_ns = now };
 	if (RAND_bytes(k->name, sizeof(k->name)) != 1 || RAND_bytes(k->aes, sizeof(k->aes)) != 1 ||
 	    RAND_bytes(k->hmac, sizeof(k->hmac)) != 1)
 		return (false);
-	k->made_ns = now;
 	return (true);
 }
 
 static bool
-newest_locked(uint64_t now)
+newest_own(uint64_t now, struct tls_ticket_key *k)
 {
-	struct tls_ticket_key next, *key;
+	const struct tls_ticket_key *first = all.keys->key;
 
-	if (!has_keys())
-		return (false);
-	key = all.keys->key;
-	if (key[0].made_ns != 0 && now < key[0].made_ns + TLS_TICKET_S * NS_PER_S)
-		return (true);
-	if (!make(&next, now))
-		return (false);
-	memmove(key + 1, key, sizeof(all.keys->key) - sizeof(key[0]));
-	key[0] = next;
-	OPENSSL_cleanse(&next, sizeof(next));
+	if (first->made_ns == 0 || now >= first->made_ns + TLS_TICKET_S * NS_PER_S) {
+		if (!make(k, now))
+			return (false);
+		put_first(k);
+	}
+	*k = *first;
+	return (true);
+}
+
+/* OpenSSL writes a broken message of TLS 1.3 for want of a key. */
+static bool
+newest_shared(uint64_t now, struct tls_ticket_key *k)
+{
+	unsigned i = 0;
+
+	forget_ended();
+	while (i < TLS_TICKET_KEYS && !has_begun(&all.keys->key[i]))
+		i++;
+	if (i == TLS_TICKET_KEYS)
+		return (make(k, now));
+	*k = all.keys->key[i];
 	return (true);
 }
 
@@ -72,9 +136,7 @@ tls_ticket_newest(uint64_t now, struct tls_ticket_key *k)
 	bool ok;
 
 	pthread_mutex_lock(&all.lock);
-	ok = newest_locked(now);
-	if (ok)
-		*k = all.keys->key[0];
+	ok = has_keys() && (all.shared ? newest_shared(now, k) : newest_own(now, k));
 	pthread_mutex_unlock(&all.lock);
 	return (ok);
 }
@@ -86,16 +148,70 @@ tls_ticket_find(const unsigned char name[TLS_TICKET_NAME], struct tls_ticket_key
 	unsigned i;
 	bool found = false;
 
+	*old = false;
 	pthread_mutex_lock(&all.lock);
-	for (i = 0; i < TLS_TICKET_KEYS && !found && has_keys(); i++) {
+	if (has_keys())
+		forget_ended();
+	for (i = 0; i < TLS_TICKET_KEYS && !found && all.keys != NULL; i++) {
 		one = &all.keys->key[i];
 		found = one->made_ns != 0 && memcmp(one->name, name, TLS_TICKET_NAME) == 0;
-		*old = i != 0;
 		if (found)
 			*k = *one;
+		else
+			*old = *old || has_begun(one);
 	}
 	pthread_mutex_unlock(&all.lock);
 	return (found);
+}
+
+/* ---- keys of files */
+
+static void
+begin_anew(bool shared)
+{
+	if (all.shared != shared && all.keys != NULL)
+		OPENSSL_cleanse(all.keys, sizeof(*all.keys));
+	if (all.shared != shared)
+		all.end_s = 0;
+	all.shared = shared;
+}
+
+static void
+note_end(const struct tls_ticket_key *k)
+{
+	if (all.end_s < k->end_s)
+		all.end_s = k->end_s;
+}
+
+void
+tls_tickets_share(const struct tls_ticket_key *k)
+{
+	pthread_mutex_lock(&all.lock);
+	begin_anew(true);
+	if (k != NULL && has_keys()) {
+		put_first(k);
+		note_end(k);
+	}
+	pthread_mutex_unlock(&all.lock);
+}
+
+void
+tls_stek_stop(void)
+{
+	pthread_mutex_lock(&all.lock);
+	begin_anew(false);
+	pthread_mutex_unlock(&all.lock);
+}
+
+uint64_t
+tls_stek_end_s(void)
+{
+	uint64_t end_s;
+
+	pthread_mutex_lock(&all.lock);
+	end_s = all.end_s;
+	pthread_mutex_unlock(&all.lock);
+	return (end_s);
 }
 
 /* ---- to the next process */
@@ -148,13 +264,19 @@ bool
 tls_tickets_load(const char *text, uint64_t now)
 {
 	struct keys keys;
+	unsigned i;
 	bool ok = strlen(text) == TLS_TICKETS_TEXT - 1 && take_hex(&keys, text, sizeof(keys)) &&
 		  keys.key[0].made_ns != 0 && keys.key[0].made_ns <= now;
 
 	pthread_mutex_lock(&all.lock);
 	ok = ok && has_keys();
-	if (ok)
+	if (ok) {
 		*all.keys = keys;
+		all.shared = keys.key[0].end_s != 0;
+		all.end_s = 0;
+	}
+	for (i = 0; ok && i < TLS_TICKET_KEYS; i++)
+		note_end(&keys.key[i]);
 	pthread_mutex_unlock(&all.lock);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 	return (ok);

@@ -63,7 +63,7 @@ void tls_secure_free(struct io_secure *); /* NULL is allowed */
 
 /* ---- keys of session tickets, for the process that takes over */
 
-#define TLS_TICKETS_TEXT 529 /* bytes, with the NUL */
+#define TLS_TICKETS_TEXT 625 /* bytes, with the NUL */
 
 /* False: there are none yet.  The caller clears the text. */
 bool tls_tickets_save(char text[TLS_TICKETS_TEXT]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/tls/tls.h"
+#include "server/config/ticket_file.h"
 #include "server/config/verifiers.h"
 
 struct loading {
@@ -323,6 +324,7 @@ name_files(const struct conf *c, void *arg)
 		if (files.v[i].name != NULL)
 			name_file(files.v[i].name, arg);
 	verifiers_add_files(c, name_file, arg);
+	ticket_file_add(c, name_file, arg);
 	return (true);
 }
 

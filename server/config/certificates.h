@@ -23,8 +23,8 @@ struct sources;
 struct certificates;
 
 struct certificates *certificates_new(const struct config *, char *err, size_t errsize);
-/* Asks the sources of the configuration what certificates_new() and verifiers_new() will ask, and
- * perhaps more. */
+/* Asks the sources of the configuration what certificates_new(), verifiers_new() and
+ * ticket_file_new() will ask, and perhaps more. */
 void certificates_fetch(const struct config *);
 /* Each file that certificates_fetch() asks for. */
 void certificates_files(const struct config *, void (*fn)(const char *file, void *arg), void *arg);

@@ -14,6 +14,7 @@
 #include "io/safe_open.h"
 #include "proxy-core/backends.h"
 #include "server/config/certificates.h"
+#include "server/config/ticket_file.h"
 #include "server/config/verifiers.h"
 #include "server/config/check/mime.h"
 #include "server/config/page.h"
@@ -39,6 +40,7 @@ struct resources {
 	struct targets *targets;      /* NULL: not made yet */
 	struct certificates *certificates;
 	struct verifiers *verifiers; /* of certificates of clients */
+	struct ticket_file *tickets;
 	GPtrArray *backends; /* struct backends, by proxy_number; status pages show them, too */
 };
 
@@ -394,8 +396,10 @@ resources_new(const struct config *config, const struct rules_kind *const *kinds
 		snprintf(err, errsize, "%s", no_memory);
 	else if (config_each(config, survey, &k) && config_each(config, visit, &k) &&
 		 (p->certificates = certificates_new(config, err, errsize)) != NULL &&
-		 (p->verifiers = verifiers_new(config, err, errsize)) != NULL)
+		 (p->verifiers = verifiers_new(config, err, errsize)) != NULL) {
+		p->tickets = ticket_file_new(config);
 		return (p);
+	}
 	resources_free(p);
 	return (NULL);
 }
@@ -404,6 +408,7 @@ void
 resources_warn(const struct resources *p, const struct config *config, struct buf *out)
 {
 	certificates_warn(p->certificates, config, out);
+	ticket_file_warn(p->tickets, config, out);
 }
 
 void
@@ -423,6 +428,7 @@ resources_free(struct resources *p)
 	g_ptr_array_free(p->backends, TRUE);
 	certificates_free(p->certificates);
 	verifiers_free(p->verifiers);
+	ticket_file_free(p->tickets);
 	targets_free(p->targets);
 	homes_free(p->homes);
 	free(p);
@@ -464,6 +470,12 @@ struct verifiers *
 resources_verifiers(const struct resources *p)
 {
 	return (p->verifiers);
+}
+
+struct ticket_file *
+resources_tickets(const struct resources *p)
+{
+	return (p->tickets);
 }
 
 struct logfile *

@@ -67,6 +67,7 @@ struct tls_verifier *resources_verifier(const struct resources *, const struct c
 /* Those of all sockets and hosts. */
 struct certificates *resources_certificates(const struct resources *);
 struct verifiers *resources_verifiers(const struct resources *);
+struct ticket_file *resources_tickets(const struct resources *); /* keys of session tickets */
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

@@ -10,6 +10,7 @@
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "server/config/resources.h"
+#include "server/config/ticket_file.h"
 #include "server/conn/bans.h"
 #include "server/conn/handover.h"
 #include "server/module/rules.h"
@@ -347,6 +348,8 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		err = pools_make(ps, g);
 	if (err == 0)
 		bans_set(ps->bans, c->ban_file);
+	if (err == 0)
+		ticket_file_use(resources_tickets(g->resources));
 	if (err == 0) /* before the first request */
 		config_hosts(config, add_host, &ps->counters_list.hosts);
 	if (err == 0)

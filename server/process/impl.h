@@ -147,6 +147,7 @@ struct renewal {
 	uint64_t asked_ns;       /* when it was asked last */
 	uint64_t again_ns;       /* when to ask again; 0: not */
 	unsigned failed;         /* in a row */
+	uint64_t end_s;          /* of keys of tickets: the end that the log has told */
 };
 
 /* The last reload. */
