@@ -39,7 +39,7 @@ struct helper_kept;
 struct helper_hiding {
 	const struct helper_of *of;
 	uint8_t use; /* enum tls_key_use */
-	int err;     /* a key could not be told, for this reason: no further one is */
+	int err;     /* why a key did not reach its process: no further one is sent */
 };
 int helper_hide_keys(void *hiding, struct text *file); /* a sources_hide_fn */
 int helper_keys_feed(int feed[2]);                     /* of struct helper_of; 0 or -errno */

@@ -1,5 +1,5 @@
 /* t/fuzz/fuzz_tls_keys.c -- any bytes as a question to the process with the private keys, as a key
- * that it is told, and as a file with keys.  The first byte chooses.
+ * for it, and as a file with keys.  The first byte chooses.
  *
  *   0 to 3  a question about that key      4  a whole question
  *   5       a key                          6  a file, in which each @ stands for a private key

@@ -413,7 +413,7 @@ TEST("/helper/keys that nobody takes")
 }
 
 /* The process with the keys may die when it has one: the next one has to know its file. */
-TEST("/helper/a file is told before its key")
+TEST("/helper/the name of a file goes before its key")
 {
 	const struct timeval late = { .tv_sec = 60 };
 	char *pem = put("key.pem", private_key);
