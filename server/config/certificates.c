@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/tls/keys.h"
 #include "io/tls/tls.h"
 #include "server/config/ticket_file.h"
 #include "server/config/verifiers.h"
@@ -349,4 +350,61 @@ void
 certificates_fetch(const struct config *config)
 {
 	certificates_files(config, fetch, config_sources(config));
+}
+
+/* The ciphers of the default need no decryption. */
+static bool
+names_ciphers(const struct conf *c, void *use)
+{
+	if (c->ssl_ciphers != NULL || c->ssl_conf_cmd.n != 0)
+		*(uint8_t *)use = TLS_KEY_SIGNS_AND_DECRYPTS;
+	return (true);
+}
+
+uint8_t
+certificates_keys(const struct config *config)
+{
+	uint8_t use = TLS_KEY_SIGNS;
+
+	if (!config_global(config)->ssl_key_process)
+		return (0);
+	config_each(config, names_ciphers, &use);
+	return (use);
+}
+
+/* ---- the name of the list */
+
+static void
+list_file(const char *file, void *files)
+{
+	g_ptr_array_add(files, (char *)(uintptr_t)file);
+}
+
+static gint
+by_name(gconstpointer a, gconstpointer b)
+{
+	return (strcmp(*(const char *const *)a, *(const char *const *)b));
+}
+
+uint64_t
+certificates_list(const struct config *config)
+{
+	GPtrArray *files = g_ptr_array_new();
+	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+	const uint8_t keys = certificates_keys(config);
+	guint8 digest[32];
+	gsize n = sizeof(digest);
+	uint64_t list;
+	guint i;
+
+	certificates_files(config, list_file, files);
+	g_ptr_array_sort(files, by_name);
+	g_checksum_update(sum, &keys, sizeof(keys));
+	for (i = 0; i < files->len; i++) /* with its NUL */
+		g_checksum_update(sum, files->pdata[i], (gssize)strlen(files->pdata[i]) + 1);
+	g_checksum_get_digest(sum, digest, &n);
+	memcpy(&list, digest, sizeof(list));
+	g_checksum_free(sum);
+	g_ptr_array_free(files, true);
+	return (list);
 }

@@ -28,6 +28,10 @@ struct certificates *certificates_new(const struct config *, char *err, size_t e
 void certificates_fetch(const struct config *);
 /* Each file that certificates_fetch() asks for. */
 void certificates_files(const struct config *, void (*fn)(const char *file, void *arg), void *arg);
+/* enum tls_key_use of their private keys; 0: the server keeps them. */
+uint8_t certificates_keys(const struct config *);
+/* Names these files and this use: equal for equal ones, in each process. */
+uint64_t certificates_list(const struct config *);
 
 /* why NULL: this one is in use from now on; otherwise what is wrong with it, as of
  * certificates_new().  unstapled: the same of its OCSP response. */

@@ -2,6 +2,7 @@
 #include "server/helper/helper.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,9 +382,12 @@ helper_load_start(struct helper *h, struct helper_load *load)
 }
 
 int
-helper_renew_start(struct helper *h, const char *digest, struct helper_load *load)
+helper_renew_start(struct helper *h, const char *digest, uint64_t list, struct helper_load *load)
 {
-	return (load_start(h, HELPER_RENEW, digest, load));
+	char name[HELPER_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s %" PRIx64, digest, list);
+	return (load_start(h, HELPER_RENEW, name, load));
 }
 
 void

@@ -85,7 +85,7 @@ struct helper_load {
 int helper_load_start(struct helper *, struct helper_load *);
 /* As a load, of the files of certificates only.  It ends when they differ from the record with this
  * digest (sources_digest()); "-": at once. */
-int helper_renew_start(struct helper *, const char *digest, struct helper_load *);
+int helper_renew_start(struct helper *, const char *digest, uint64_t list, struct helper_load *);
 /* Call it when fd is readable or until_ns has passed.  False: not done yet.  True: done, and fd is
  * closed; *why is empty and sources are complete, or *why has the error. */
 bool helper_load_more(struct helper_load *, char *why, size_t size);

@@ -73,9 +73,9 @@ int helper_work_open(const struct helper_request *, const struct helper_name *, 
 int helper_log_program(const struct helper_name *);
 /* Sends the addresses, or what is wrong. */
 int helper_work_resolve(const char *spec, int reply);
-/* Waits until the files of certificates of the last list differ from the record with this digest,
- * and writes the new record to reply. */
-int helper_work_renew(const struct helper_of *, const struct helper_kept *, const char *digest,
+/* Waits until the files of certificates of a list differ from the record with a digest, and writes
+ * the new record to reply.  asked: both, as of HELPER_RENEW. */
+int helper_work_renew(const struct helper_of *, const struct helper_kept *, const char *asked,
     int reply);
 /* Starts a new server, with reply as its socket of items, and answers. */
 int helper_work_upgrade(int reply, uint32_t load_ms);

@@ -47,7 +47,7 @@ same(gconstpointer a, gconstpointer b)
 {
 	const struct helper_name *m = a, *n = b;
 
-	return (m->kind == n->kind && strcmp(m->name, n->name) == 0);
+	return (m->kind == n->kind && m->list == n->list && strcmp(m->name, n->name) == 0);
 }
 
 struct helper_name *
@@ -70,7 +70,7 @@ by_name(gconstpointer a, gconstpointer b)
 }
 
 GPtrArray *
-helper_kept_newest(const struct helper_kept *k, enum helper_kind kind)
+helper_kept_certificates(const struct helper_kept *k, uint64_t list)
 {
 	GPtrArray *found = g_ptr_array_new();
 	struct helper_name *n;
@@ -78,7 +78,7 @@ helper_kept_newest(const struct helper_kept *k, enum helper_kind kind)
 
 	for (i = 0; i < k->names->len; i++) {
 		n = g_ptr_array_index(k->names, i);
-		if (n->kind == kind && kept_of(n)->nr > k->lists[0])
+		if (n->kind == HELPER_CERTIFICATE && n->list == list)
 			g_ptr_array_add(found, n);
 	}
 	g_ptr_array_sort(found, by_name);

@@ -18,7 +18,7 @@
 
 struct helper_kept {
 	GPtrArray *names;  /* struct helper_name, the last one told comes last */
-	GHashTable *set;   /* the same, by kind and name */
+	GHashTable *set;   /* the same, by kind, list and name */
 	uint64_t told;     /* names so far */
 	uint64_t lists[2]; /* value of told where the last two lists began */
 	uint32_t load_ms;
@@ -28,8 +28,9 @@ struct helper_kept {
 void helper_kept_init(struct helper_kept *);
 struct helper_name *helper_kept_find(const struct helper_kept *, enum helper_kind,
     const char *name);
-/* Those of this kind in the last list, by name; free the array, not the names. */
-GPtrArray *helper_kept_newest(const struct helper_kept *, enum helper_kind);
+/* The files of certificates of this list, by name, as long as there is place for it; free the
+ * array, not the names.  The last list may be one that the server has refused. */
+GPtrArray *helper_kept_certificates(const struct helper_kept *, uint64_t list);
 /* Copies it.  HELPER_LOAD: the end of a list, with the deadline of the next load;
  * HELPER_REMOVE_PIDFILE: the pid file. */
 void helper_keep(struct helper_kept *, const struct helper_name *);

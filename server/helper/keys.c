@@ -130,18 +130,22 @@ keep_file(struct key_keeper *k, const struct helper_name *n)
 	source_free(&is);
 }
 
-/* All names, not those of the last list only: the server may have refused that one. */
+/* All names, not those of the last list only: the server may have refused that one.  A file may be
+ * in many lists. */
 static void
 keep_files(struct key_keeper *k, const struct helper_kept *kept)
 {
+	GHashTable *done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	const struct helper_name *n;
 	guint i;
 
 	for (i = 0; i < kept->names->len; i++) {
 		n = g_ptr_array_index(kept->names, i);
-		if (n->kind == HELPER_CERTIFICATE && n->keys != 0)
+		if (n->kind == HELPER_CERTIFICATE && n->keys != 0 &&
+		    g_hash_table_add(done, g_strdup_printf("%u %s", n->keys, n->name)))
 			keep_file(k, n);
 	}
+	g_hash_table_destroy(done);
 }
 
 static void

@@ -1,15 +1,18 @@
 /* server/helper/renew.c -- waits until the files of certificates change, and reads them.
  *
- *   names of the last list --> record in memory --differs--> reply
- *            '--<-- io/watch_set.h <--equal--'
+ *   names of the server's list --> record in memory --differs--> reply
+ *            '------<-- io/watch_set.h <--equal--'
  *
  * The server has no right to read private keys, nor to look into their directories.  It compares
  * nothing but the digest of its last record, so no change is lost between two requests, nor by the
- * death of a helper.
+ * death of a helper.  It names the list of the configuration that it uses: the one that was read
+ * last may be refused.
  */
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/sendfile.h>
@@ -29,9 +32,9 @@
 
 /* By name: so the record of equal files is equal. */
 static GPtrArray *
-paths_of(const struct helper_kept *k, struct helper_hiding *h)
+paths_of(const struct helper_kept *k, uint64_t list, struct helper_hiding *h)
 {
-	GPtrArray *v = helper_kept_newest(k, HELPER_CERTIFICATE);
+	GPtrArray *v = helper_kept_certificates(k, list);
 	const struct helper_name *n;
 	guint i;
 
@@ -143,16 +146,18 @@ await_change(struct watch_set *w, int reply)
 }
 
 int
-helper_work_renew(const struct helper_of *of, const struct helper_kept *kept, const char *digest,
+helper_work_renew(const struct helper_of *of, const struct helper_kept *kept, const char *asked,
     int reply)
 {
+	const char *list = strchr(asked, ' ');
+	g_autofree char *digest = list != NULL ? g_strndup(asked, (gsize)(list - asked)) : NULL;
 	struct helper_hiding h = { .of = of };
-	GPtrArray *paths = paths_of(kept, &h);
+	GPtrArray *paths = paths_of(kept, list != NULL ? strtoull(list + 1, NULL, 16) : 0, &h);
 	struct watch_set *w = watch_set_new((char *const *)paths->pdata, paths->len);
 	int fd = memfd_create("certificates", MFD_CLOEXEC);
 	bool settled = false;
 
-	if (w == NULL || fd < 0)
+	if (digest == NULL || paths->len == 0 || w == NULL || fd < 0)
 		return (1);
 	for (;;) {
 		(void)watch_set_changed(w);

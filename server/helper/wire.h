@@ -43,7 +43,8 @@ enum helper_kind {
 	HELPER_CONTROL,        /* listen on this unix socket for accel-server ctl */
 	/* Only handed over in an upgrade: a listening socket of the service manager. */
 	HELPER_ACTIVATED,
-	/* Wait until files of certificates change; the name is the digest of the last record. */
+	/* Wait until files of certificates change.  The name is the digest of the last record, or
+	 * "-", and certificates_list(), in hexadecimal. */
 	HELPER_RENEW,
 	/* Only handed over in an upgrade: keys of session tickets, without a descriptor. */
 	HELPER_TICKETS,
@@ -72,6 +73,7 @@ struct helper_name {
 	uint8_t both;        /* IPv4 on an IPv6 socket, too; 0: no */
 	char congestion[16]; /* empty: the system's default */
 	uint8_t keys;        /* HELPER_CERTIFICATE: enum tls_key_use; 0: the server keeps it */
+	uint64_t list;       /* HELPER_CERTIFICATE: certificates_list(); otherwise 0 */
 	uint8_t set_mode, set_owner; /* 0: no; not bool, because the byte may have any value */
 	mode_t mode;
 	uid_t uid;

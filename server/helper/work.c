@@ -15,7 +15,6 @@
 #include "io/start/listen.h"
 #include "io/log/logfile.h"
 #include "io/safe_open.h"
-#include "io/tls/keys.h"
 #include "server/config/certificates.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
@@ -181,7 +180,7 @@ tell_certificate(const char *file, void *telling)
 static void
 tell_certificates(const struct config *config, int names, uint8_t keys)
 {
-	struct helper_name n = { .keys = keys };
+	struct helper_name n = { .keys = keys, .list = certificates_list(config) };
 	struct telling to = { names, &n };
 
 	certificates_files(config, tell_certificate, &to);
@@ -222,26 +221,6 @@ refuse_names(int reply)
 	return (0);
 }
 
-/* The ciphers of the default need no decryption. */
-static bool
-names_ciphers(const struct conf *c, void *use)
-{
-	if (c->ssl_ciphers != NULL || c->ssl_conf_cmd.n != 0)
-		*(uint8_t *)use = TLS_KEY_SIGNS_AND_DECRYPTS;
-	return (true);
-}
-
-static uint8_t
-use_of_keys(const struct config *config)
-{
-	uint8_t use = TLS_KEY_SIGNS;
-
-	if (!config_global(config)->ssl_key_process)
-		return (0);
-	config_each(config, names_ciphers, &use);
-	return (use);
-}
-
 int
 helper_work_load(const struct helper_of *of, int reply, int names)
 {
@@ -260,7 +239,7 @@ helper_work_load(const struct helper_of *of, int reply, int names)
 		/* the old sources were freed; the replay finds the same error again */
 		sources = sources_record(reply);
 	} else {
-		hiding.use = use_of_keys(config);
+		hiding.use = certificates_keys(config);
 		if (hiding.use != 0) {
 			/* before its key: the process that has the key may die */
 			tell_certificates(config, names, hiding.use);

@@ -153,7 +153,8 @@ ask(struct process *ps)
 
 	r->asked_ns = clock_mono_ns();
 	r->again_ns = 0;
-	err = helper_renew_start(ps->helper, r->known != NULL ? r->known : "-", &r->load);
+	err = helper_renew_start(ps->helper, r->known != NULL ? r->known : "-",
+	    certificates_list(process_newest(ps)->config), &r->load);
 	if (err != 0)
 		failed(ps, strerror(-err));
 }

@@ -166,6 +166,34 @@ subtest 'the helper dies, the configuration is read again, the program is replac
 	unlike $srv->log, qr/ev=certificate\.(?:refused|unwatched)/, '... and nothing was wrong';
 };
 
+# The helper has read it without an error, so it knows the names of the refused one last.
+subtest 'a reload that the server refuses' => sub {
+	for my $after ('the next renewal', 'after the death of the helper') {
+		my ($srv, $dir) = start();
+		my $dir2 = File::Temp->newdir('accel-live-XXXXXX', TMPDIR => 1);
+		replace($dir2, made(3));
+		put("$dir2/x.key", slurp(made(4)->{key}));
+		my $conf = slurp($srv->run . '/server.conf');
+		put($srv->run . '/server.conf', $conf =~ s/\Q$dir\E/$dir2/gr);
+		$srv->signal('USR1');
+		ok eventually(sub { lines($srv, 'reload.refused') == 1 }), "$after: a certificate does not load";
+		if ($after =~ /death/) {
+			kill KILL => $srv->helper;
+			ok eventually(sub { lines($srv, 'helper.back') == 1 }), '... another helper';
+		}
+		replace($dir, made(2));
+		comes($srv, made(2), '... one that is in use is renewed');
+		replace($dir, made(5));
+		comes($srv, made(5), '... and again');
+		is lines($srv, 'certificate.refused'), 0, '... the refused one is nothing';
+		put($srv->run . '/server.conf', "$conf\nnonsense");
+		$srv->signal('USR1');
+		ok eventually(sub { lines($srv, 'reload.refused') == 2 }), '... nor is a broken configuration';
+		replace($dir, made(6));
+		comes($srv, made(6), '... renewed still');
+	}
+};
+
 # Of the helper: those that wait for a change, at least this old.
 sub waiting ($srv, $seconds) {
 	my $helper = $srv->helper;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/must.h"
+#include "server/config/certificates.h"
 #include "server/config/config.h"
 #include "server/helper/helper.h"
 #include "server/helper/impl.h"
@@ -466,13 +467,13 @@ TEST("/helper/the name of a file goes before its key")
 
 /* The record that differs from the one with this digest; *digest becomes that of the new one. */
 static struct sources *
-renewed(struct helper *h, char **digest)
+renewed(struct helper *h, uint64_t list, char **digest)
 {
 	struct helper_load load;
 	struct pollfd p = { .events = POLLIN };
 	char why[512];
 
-	g_assert_cmpint(helper_renew_start(h, *digest, &load), ==, 0);
+	g_assert_cmpint(helper_renew_start(h, *digest, list, &load), ==, 0);
 	p.fd = load.fd;
 	do
 		g_assert_cmpint(poll(&p, 1, 20000), ==, 1);
@@ -493,14 +494,25 @@ has_file(struct sources *s, const char *file, const char *text, int err)
 	source_free(&is);
 }
 
-static void
-load(struct helper *h)
+/* Its list of certificates. */
+static uint64_t
+load(struct helper *h, const char *file)
 {
 	char why[512];
 	struct sources *s = helper_load(h, why, sizeof(why));
+	struct config *config;
+	struct buf err, warn;
+	uint64_t list;
 
 	g_assert_nonnull(s);
-	sources_free(s);
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	config = config_load(file, s, &err, &warn);
+	g_assert_nonnull(config);
+	list = certificates_list(config);
+	config_free(config);
+	buf_free(&warn);
+	return (list);
 }
 
 TEST("/helper/certificates that change are read, and nothing else")
@@ -517,29 +529,34 @@ TEST("/helper/certificates that change are read, and nothing else")
 	struct helper_load waits;
 	struct sources *s;
 	struct helper *h;
+	uint64_t list, next;
 
 	g_assert_cmpint(helper_start(file, &h), ==, 0);
-	load(h);
-	s = renewed(h, &digest);
+	list = load(h, file);
+	s = renewed(h, list, &digest);
 	has_file(s, pem, "one", 0);
 	has_file(s, key, "key", 0);
 	has_file(s, secret, NULL, -ENODATA);
 	sources_free(s);
-	g_assert_cmpint(helper_renew_start(h, digest, &waits), ==, 0);
+	g_assert_cmpint(helper_renew_start(h, digest, list, &waits), ==, 0);
 	g_free(put("x.key", "next"));
 	kill_helper(h); /* the one that waits ends; the next one finds the change */
 	helper_load_stop(&waits);
-	s = renewed(h, &digest);
+	s = renewed(h, list, &digest);
 	has_file(s, pem, "one", 0);
 	has_file(s, key, "next", 0);
 	sources_free(s);
 	g_unlink(pem);
-	s = renewed(h, &digest);
+	s = renewed(h, list, &digest);
 	has_file(s, pem, NULL, -ENOENT);
 	sources_free(s);
 	g_free(put("helper.conf", less)); /* the key is not named any more */
-	load(h);
-	s = renewed(h, &digest);
+	next = load(h, file);
+	g_free(put("x.key", "last")); /* the server may have refused the new list */
+	s = renewed(h, list, &digest);
+	has_file(s, key, "last", 0);
+	sources_free(s);
+	s = renewed(h, next, &digest);
 	has_file(s, key, NULL, -ENODATA);
 	sources_free(s);
 	helper_free(h);
