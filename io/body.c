@@ -3,7 +3,7 @@
 #include "io/body.h"
 #include "io/engine.h"
 
-/* Freed when no piece points into it and nothing can be added. */
+/* Freed with its last piece: a file after it may take hours. */
 struct body_chunk {
 	struct io *io;
 	struct body_chunk *next; /* older chunks of the same body */
@@ -29,7 +29,7 @@ piece_at(const struct body *b, unsigned i)
 _Static_assert(BODY_PIECES * sizeof(struct body_piece) <= sizeof(struct body_chunk),
     "a ring fits in a chunk");
 
-/* Only the newest chunk is written to; an older one is freed with its last piece. */
+/* Only the newest chunk is written to. */
 static void
 chunk_release(void *owner)
 {
@@ -43,10 +43,9 @@ static void
 chunks_sweep(struct body *b)
 {
 	struct body_chunk **pp = &b->chunks, *c;
-	bool newest = b->n != 0; /* kept for more bytes, but an empty body holds nothing */
 
 	while ((c = *pp) != NULL) {
-		if (c->pieces != 0 || (newest && c == b->chunks)) {
+		if (c->pieces != 0) {
 			pp = &c->next;
 			continue;
 		}
@@ -260,21 +259,19 @@ body_iov(const struct body *b, struct iovec *iov, int max, bool *more)
 void
 body_sent(struct body *b, uint64_t n)
 {
-	struct body_piece *p;
+	struct body_piece *p = body_front(b);
 
-	while (n > 0) {
-		must(b->n != 0);
-		p = &b->piece[b->first];
-		if (n < p->len) {
-			if (p->file == NULL)
-				p->p += n;
-			p->off += n;
-			p->len -= n;
-			b->left -= n;
-			return;
-		}
+	for (; p != NULL && n >= p->len; p = body_front(b)) {
 		n -= p->len;
 		piece_drop(b);
+	}
+	if (n > 0) {
+		must(p != NULL);
+		if (p->file == NULL)
+			p->p += n;
+		p->off += n;
+		p->len -= n;
+		b->left -= n;
 	}
 	chunks_sweep(b);
 }

@@ -59,6 +59,7 @@ struct tls_link {
 	/* Bytes of the application in out, or before it in the socket, that send() has not reported
 	 * as accepted. */
 	size_t owed;
+	size_t taken;      /* bytes since the socket was full, for the size of the next batch */
 	size_t small;      /* bytes of the application in small records, since an idle second */
 	uint64_t heard_ns; /* when bytes came last */
 	/* Of handshakes, after tls_link_guard(). */

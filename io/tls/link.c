@@ -18,8 +18,9 @@
 #include "io/tls/impl.h"
 #include "io/tls/verifier.h"
 
-#define RECORD (16u << 10) /* bytes of the application, at most */
-#define BATCH  (4 * RECORD)
+#define RECORD    (16u << 10) /* bytes of the application, at most */
+#define BATCH     (4 * RECORD)
+#define TAKEN_MAX (2 * BATCH) /* more makes no difference */
 /* With its head and tag it fits into a segment of IPv6 with time stamps, over PPPoE, too. */
 #define SMALL 1390u
 /* As many small ones as a new connection may send before the client answers: 10 segments.
@@ -79,6 +80,25 @@ tls_fault_class(void)
 
 /* ---- sending */
 
+/* The socket may be full for hours: what is left moves to memory of its size.  Only when a quarter
+ * is free, so that few bytes are copied more than once. */
+static void
+keep_rest(struct tls_link *l)
+{
+	size_t n = l->out.n - l->out_at;
+	struct buf rest;
+
+	if (l->out.cap - n < l->out.cap / 4)
+		return;
+	buf_init(&rest, l->out.max);
+	buf_add(&rest, l->out.p + l->out_at, n);
+	if (rest.failed)
+		return;
+	buf_free(&l->out);
+	l->out = rest;
+	l->out_at = 0;
+}
+
 int
 tls_flush(struct tls_link *l, struct io_sock *s, bool more)
 {
@@ -94,6 +114,7 @@ tls_flush(struct tls_link *l, struct io_sock *s, bool more)
 		l->out_at += k > 0 ? (size_t)k : 0;
 		if (l->out_at < l->out.n) {
 			s->hints &= (uint8_t)~SOCK_WRITABLE;
+			keep_rest(l);
 			return (-EAGAIN);
 		}
 	}
@@ -165,6 +186,16 @@ least(size_t a, size_t b)
 	return (a < b ? a : b);
 }
 
+/* Bytes of the next batch: half of what the socket has taken since it was full, so that less waits
+ * in memory than in the socket. */
+static size_t
+batch(const struct tls_link *l)
+{
+	size_t n = l->taken / 2 / RECORD * RECORD;
+
+	return (n != 0 ? n : RECORD);
+}
+
 static int
 encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 {
@@ -173,7 +204,7 @@ encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 	struct text t;
 	int err = 0;
 
-	left = least(left, BATCH);
+	left = least(left, batch(l));
 	/* grown once, not record by record */
 	if (buf_extend(&l->out, left + RECORDS_MORE) == NULL)
 		return (-ENOMEM);
@@ -186,6 +217,16 @@ encrypt_some(struct tls_link *l, struct pieces *ps, size_t left)
 		l->owed += t.n;
 		left -= t.n;
 	}
+	return (err);
+}
+
+/* Sends a batch, whose bytes are owed. */
+static int
+send_batch(struct tls_link *l, struct io_sock *s, bool more)
+{
+	int err = tls_flush(l, s, more);
+
+	l->taken = err == 0 ? least(l->taken + l->owed, TAKEN_MAX) : 0;
 	return (err);
 }
 
@@ -221,7 +262,7 @@ link_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 		skip(&ps, l->owed);
 		err = encrypt_some(l, &ps, total - l->owed);
 		if (err == 0)
-			err = tls_flush(l, s, more || l->owed < total);
+			err = send_batch(l, s, more || l->owed < total);
 	}
 	if (err != 0 && err != -EAGAIN)
 		return (err);
@@ -431,6 +472,7 @@ tls_link_new(SSL_CTX *ctx)
 	l->transport.calls = &tls_link_calls;
 	l->ctx = ctx;
 	l->fd = -1;
+	l->taken = TAKEN_MAX;
 	buf_init(&l->in, 0);
 	buf_init(&l->out, 0);
 	return (l);

@@ -142,3 +142,22 @@ UP_TEST("/body/bounds")
 	io_file_put(f);
 	g_assert_cmpuint(sim_closed(io, 70), ==, 1);
 }
+
+/* A slow client takes the head at once, and the file for hours. */
+UP_TEST("/body/a head that is sent holds no chunk")
+{
+	struct io_file *f = io_file_new(io, 70, 100);
+
+	g_assert_true(body_copy(&b, TEXT("head")));
+	g_assert_true(body_file(&b, f, 0, 100));
+	body_sent(&b, 3);
+	g_assert_nonnull(b.chunks);
+	body_sent(&b, 2);
+	g_assert_null(b.chunks);
+	g_assert_cmpuint(b.left, ==, 99);
+	g_assert_true(body_copy(&b, TEXT("more")));
+	g_assert_nonnull(b.chunks);
+	body_sent(&b, 99 + 4);
+	g_assert_true(body_empty(&b));
+	io_file_put(f);
+}

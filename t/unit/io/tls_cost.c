@@ -528,3 +528,51 @@ TLS_TEST("/tls/records are small at first, and after an idle second")
 	sock_close(&s);
 	peer_free(&p);
 }
+
+/* ---- a client that reads slowly */
+
+/* Ours sends until the socket is full, then the client takes a little.  The memory of what waits,
+ * at most: of the first batch, and later. */
+static void
+stall(int send_buffer, size_t most[2])
+{
+	struct iovec iov = { bytes, sizeof(bytes) };
+	const struct tls_link *l;
+	struct io_sock s;
+	struct waiter w;
+	struct peer p;
+	size_t sent = 0, first = 0;
+	int64_t n;
+
+	tls_pair(&s, &p, send_buffer, TLS1_3_VERSION);
+	l = tls_link_of(&s);
+	wait_init(&w, IO_SEND, &s);
+	w.op.send.iov = &iov;
+	w.op.send.n = 1;
+	w.op.deadline_ms = 5;
+	most[0] = most[1] = 0;
+	while (sent < 200000) {
+		while ((n = wait_op(&w)) > 0) {
+			sent += (size_t)n;
+			iov = (struct iovec){ bytes + sent, sizeof(bytes) - sent };
+		}
+		g_assert_cmpint(n, ==, -ETIMEDOUT);
+		g_assert_cmpuint(l->out.cap, <=, 4 * (l->out.n - l->out_at) / 3 + 256);
+		first = first != 0 ? first : sent;
+		most[sent != first] = MAX(most[sent != first], l->out.cap);
+		g_assert_cmpint(recv(p.fd, got, RECORD / 2, 0), >, 0);
+	}
+	sock_close(&s);
+	peer_free(&p);
+}
+
+TLS_TEST("/tls/what waits for a slow client has memory of its size")
+{
+	size_t most[2];
+
+	stall(4096, most);
+	g_assert_cmpuint(most[0], >, 3 * RECORD); /* nobody knew */
+	g_assert_cmpuint(most[1], <=, RECORD + 2048);
+	stall(40000, most);
+	g_assert_cmpuint(most[1], <=, 2 * RECORD + 2048);
+}
