@@ -45,7 +45,7 @@ static const struct call calls[] = {
 static const char *const sanitizer_calls[] = { "ptrace", "clone", "fork", "wait4", "prctl", "kill",
 	"tgkill", "mmap", "mprotect", "personality", "readlink", "pipe", "pipe2",
 	"sched_setaffinity", "process_vm_readv", "dup", "dup2", "dup3", "access", "getdents",
-	"getdents64", "getcwd", "ioctl", "mlock", "munlock", "socket" };
+	"getdents64", "getcwd", "ioctl", "mlock", "munlock", "socket", "sigaltstack" };
 
 static bool
 is_sanitizers(const char *name)
