@@ -229,7 +229,7 @@ sub quietest ($self, $measure) {
 	return $best;
 }
 
-sub _measure_once ($self, $srv, $path, $load, $crowd, $warm) {
+sub _measure_once ($self, $srv, $path, $load, $crowd = undef, $warm = 0) {
 	my ($first, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
 	my $beside = $crowd && $self->load_begin(@$crowd, -d => $self->opt('seconds') + 2 * $settle, $srv->url . $path);
 	sleep $settle if $beside;
