@@ -10,7 +10,7 @@ use Test::Http qw(req);
 use Test::More;
 use Test::Server;
 use Test::Tls;
-use Test::Util qw(eventually need_program program put slurp);
+use Test::Util qw(eventually need_program program put sanitized slurp);
 
 my $dir = File::Temp->newdir('accel-keys-XXXXXX', TMPDIR => 1);
 my $cert = Test::Tls::certificate($dir, 'first');
@@ -107,7 +107,10 @@ subtest 'two machines' => sub {
 		}
 	}
 	unlike $_->log, $warned, 'nothing to warn of' for $one, $two;
-	is_deeply places($one, substr secret('A'), 0, 32), { hidden => 1 }, 'the key is in memory that core files leave out, and nowhere else';
+	SKIP: {
+		skip 'the memory of a sanitizer is too large to be read', 1 if sanitized();
+		is_deeply places($one, substr secret('A'), 0, 32), { hidden => 1 }, 'the key is in memory that core files leave out, and nowhere else';
+	}
 };
 
 subtest 'new keys' => sub {
