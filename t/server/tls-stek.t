@@ -281,6 +281,9 @@ subtest 'lighttpd reads the same file' => sub {
 		my $tls = qq{\$SERVER["socket"] == "127.0.0.1:$port{$_}" {\n$ssl}\nssl.stek-file = "$dir/stek"\n};
 		Accel::Peer->start($_, root => "$dir/www", file => put("$dir/conf.$_", $text . $tls), env => { RUN => "$dir" });
 	} 'lighttpd', 'accel';
+	for my $who (sort keys %port) {
+		ok eventually(sub { Test::Tls::shaken($port{$who}) }), "$who listens";
+	}
 	for my $v (qw(1_2 1_3)) {
 		my %of = map { $_ => session($port{$_}, $v) } sort keys %port;
 		for my $who (sort keys %of) {
