@@ -73,8 +73,8 @@ subtest 'reloads with include_shell lose no request' => sub {
 	my $helper = $srv->helper;
 	ok Test::Util::eventually(sub { !children($helper) }), '... which keeps no child' or diag explain { children($helper) };
 	my @fd;
-	ok Test::Util::eventually(sub { 4 == (@fd = grep { /socket:|anon_inode|pipe:/ } map { readlink // () } glob "/proc/$helper/fd/[3-9]*") }),
-	    '... and has its end of the pair, a signalfd, the socket for programs and the one to its guardian only' or diag "@fd";
+	ok Test::Util::eventually(sub { 7 == (@fd = grep { /socket:|anon_inode|pipe:/ } map { readlink // () } glob "/proc/$helper/fd/{[3-9],??}") }),
+	    '... and has its end of the pair, a signalfd, the socket for programs, the one to its guardian and three for private keys only' or diag "@fd";
 };
 
 subtest 'a configuration command inherits no descriptor of the server or the helper' => sub {
