@@ -195,18 +195,26 @@ conn_ready(struct conn *c)
 	conn_recv_start(c);
 }
 
+/* False: the connection closes. */
+static bool
+step_ended(struct conn *c)
+{
+	c->wr_busy = false;
+	if (c->closing)
+		conn_close_when_idle(c);
+	else
+		c->thread->now = clock_mono_ns();
+	return (!c->closing);
+}
+
 static void
 conn_shook(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, wr);
 	struct thread *t = c->thread;
 
-	c->wr_busy = false;
-	if (c->closing) {
-		conn_close_when_idle(c);
+	if (!step_ended(c))
 		return;
-	}
-	t->now = clock_mono_ns();
 	if (op->res == -EPROTO) {
 		__atomic_store_n(&t->tls_trouble, op->handshake.why, __ATOMIC_RELAXED);
 		conn_fail(c, LOAD_TLS);
@@ -240,12 +248,8 @@ conn_connected(struct io_op *op)
 	struct conn *c = container_of(op, struct conn, wr);
 	struct thread *t = c->thread;
 
-	c->wr_busy = false;
-	if (c->closing) {
-		conn_close_when_idle(c);
+	if (!step_ended(c))
 		return;
-	}
-	t->now = clock_mono_ns();
 	if (op->res == -EAGAIN) {
 		c->rests = true;
 		c->rest_ns = t->now + FULL_NS;

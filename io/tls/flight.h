@@ -31,7 +31,7 @@ enum tls_flight {
 };
 
 /* first: OpenSSL has had no byte of this client yet.  *whole: bytes of whole records, which it may
- * have; never those of a part, or the next head would be looked for in the middle of a record. */
+ * have.  A part of a record does not count: the next head lies after its end. */
 enum tls_flight tls_flight(const void *p, size_t n, bool first, size_t *whole);
 
 #endif

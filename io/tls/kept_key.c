@@ -241,7 +241,7 @@ set_padding(struct use *u, const OSSL_PARAM *p)
 	return (false);
 }
 
-/* TLS has one length of salt only: that of the digest. */
+/* In TLS the salt is as long as the digest. */
 static bool
 is_salt_of_digest(const struct use *u, const OSSL_PARAM *p)
 {

@@ -1,5 +1,5 @@
 # One configuration with TLS on lighttpd (mod_openssl) and on accel-server: that of Debian's package, and those of lighttpd's manual. Clients
-# see the same versions, ciphers, certificates and replies. Where they differ, the table says why, and the test fails when that is no longer so.
+# see the same versions, ciphers, certificates and replies. The table says where they differ, and why. The test fails when they do not differ there.
 use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);

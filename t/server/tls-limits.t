@@ -45,7 +45,7 @@ sub lines ($srv, $what) { return scalar(() = $srv->log =~ /ev=\Q$what\E /g) }
 subtest 'no thread can be started' => sub {
 	plan skip_all => 'prlimit is missing (util-linux)' if !$prlimit;
 	my @as = $> == 0 ? ('setpriv', qw(--reuid=www-data --regid=www-data --clear-groups)) : ();        # it is asked by its own user
-	my $user = $> == 0 ? getpwnam('www-data') ? qq{server.username = "www-data"\n} : plan skip_all => 'there is no user www-data' : '';
+	my $user = $> == 0 ? qq{server.username = "www-data"\n} : '';      # Debian has it
 	my ($srv, $dir) = start($user);
 	$srv->wait_log(qr/ev=listening/);
 	my $limit = sub ($n) { return system(@as, $prlimit, '--pid', $srv->pid, "--nproc=$n:") == 0 };

@@ -465,7 +465,7 @@ TEST("/helper/the name of a file goes before its key")
 
 /* ---------------------------------------------------------------- certificates */
 
-/* The record that differs from the one with this digest; *digest becomes that of the new one. */
+/* The next record with another digest than *digest, which becomes that of this record. */
 static struct sources *
 renewed(struct helper *h, uint64_t list, char **digest)
 {
