@@ -45,8 +45,7 @@ static const unsigned may[KINDS] = {
 
 static struct tls_keys *keys, *others; /* others: what the input tells */
 static EVP_PKEY *key[KINDS];
-static char *pem; /* of key[EC] */
-static long npem;
+static struct buf pem; /* of key[EC] */
 
 static void
 learn(unsigned kind)
@@ -65,6 +64,8 @@ prepare(void)
 {
 	BIO *b = BIO_new(BIO_s_mem());
 	unsigned i;
+	char *p;
+	long n;
 
 	keys = tls_keys_new();
 	others = tls_keys_new();
@@ -75,7 +76,10 @@ prepare(void)
 	for (i = 0; i < KINDS; i++)
 		learn(i);
 	must(PEM_write_bio_PrivateKey(b, key[EC], NULL, NULL, 0, NULL, NULL) == 1);
-	npem = BIO_get_mem_data(b, &pem); /* lives as long as the process */
+	n = BIO_get_mem_data(b, &p);
+	buf_init(&pem, 0);
+	buf_add(&pem, p, (size_t)n);
+	BIO_free(b);
 }
 
 static void
@@ -142,7 +146,7 @@ file(const uint8_t *p, size_t n)
 	buf_init(&out, 0);
 	for (i = 0; i < n; i++)
 		if (p[i] == '@' && left > 0) {
-			buf_add(&in, pem, (size_t)npem);
+			buf_add(&in, pem.p, pem.n);
 			left--;
 		} else
 			buf_add(&in, p + i, 1);
