@@ -465,7 +465,7 @@ TEST("/helper/the name of a file goes before its key")
 
 /* ---------------------------------------------------------------- certificates */
 
-/* The next record with another digest than *digest, which becomes that of this record. */
+/* The next record whose digest differs from *digest, which becomes that of this record. */
 static struct sources *
 renewed(struct helper *h, uint64_t list, char **digest)
 {
