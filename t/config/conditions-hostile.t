@@ -32,7 +32,6 @@ server.document-root = "\@DIR\@/www"
 }
 END
 	$srv->write('www/secret.txt', 'secret');
-	my $log = sub { open my $fh, '<', "$srv->{run}/error.log" or die $!; local $/; return <$fh> };
 	my $long = 'a' x 4000 . '!';
 	my $began = time;
 	is status_of($srv, get('/secret.txt', 'Host: x', 'User-Agent: bbb')), 200, 'neither holds';
@@ -46,9 +45,9 @@ END
 	open my $fh, '<', "$srv->{run}/server.conf" or die $!;
 	my @conf = <$fh>;
 	my ($line) = grep { $conf[$_ - 1] =~ /querystring/ } 1 .. @conf;
-	like $log->(), qr{ev=match\.failed .*in=condition at=\S*server\.conf:$line }, 'the log names the condition';
-	like $log->(), qr{ev=request\.refused .*status=500 why="a condition could not be decided}, '... and why the request was refused';
-	my @lines = $log->() =~ /ev=match\.failed/g;
+	$srv->log_has(qr{ev=match\.failed .*in=condition at=\S*server\.conf:$line }, 'the log names the condition');
+	$srv->log_has(qr{ev=request\.refused .*status=500 why="a condition could not be decided}, '... and why the request was refused');
+	my @lines = $srv->log =~ /ev=match\.failed/g;
 	cmp_ok scalar @lines, '<=', 3 + time - $began, '... at most once a second';
 };
 

@@ -84,7 +84,7 @@ subtest 'a program that is not there' => sub {
 	my $srv = start(qq{accesslog.filename = "|/nowhere/prog"\n}, unchecked => 1);
 	my $status = $srv->wait_exit;
 	ok $status, 'the server does not start';
-	like $srv->log, qr{/nowhere/prog.*No such file}s, '... and says why';
+	$srv->log_has(qr{/nowhere/prog.*No such file}s, '... and says why');
 };
 
 done_testing;

@@ -125,7 +125,7 @@ my %status;
 is scalar(pids($few, 'waits')), 2, 'a client has half of cgi.max-programs';
 $status{ $_->reply->{status} }++ for @storm[2 .. 7];
 is_deeply \%status, { 503 => 6 }, 'the others get 503: at once beyond cgi.max-waiters, or after cgi.wait-timeout';
-like $few->log, qr/ev=exchange\.failed .*the queue is full/, '... with a line in the log';
+$few->log_has(qr/ev=exchange\.failed .*the queue is full/, '... with a line in the log');
 like $few->wait_log(qr/in time/), qr/ev=exchange\.failed .*no socket became free in time/, '... each';
 $few->write('go', '');
 is $_->reply->{body}, 'ran', 'a program that had a place' for @storm[0, 1];

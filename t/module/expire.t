@@ -76,6 +76,6 @@ for (
 	my ($map, $why) = @$_;
 	my $bad = Test::Server->start(conf => "expire.url = ( $map )\n", unchecked => 1);
 	ok $bad->wait_exit, "$map: no start";
-	like $bad->log, qr/expire\.url: .*\Q$why\E/, '... which says why';
+	$bad->log_has(qr/expire\.url: .*\Q$why\E/, '... which says why');
 }
 done_testing;

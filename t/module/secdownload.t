@@ -61,6 +61,6 @@ for ([ 'secdownload.secret = "verysecret"', 'document-root is needed' ], [ 'secd
 	[ qq{secdownload.document-root = "\@DIR\@"\nsecdownload.secret = "verysecret"}, 'uri-prefix' ]) {
 	my $bad = Test::Server->start(conf => "$_->[0]\n", unchecked => 1);
 	ok $bad->wait_exit, 'no start: ' . ($_->[0] =~ s/\n/; /r);
-	like $bad->log, qr/secdownload.*\Q$_->[1]\E/, '... which says why';
+	$bad->log_has(qr/secdownload.*\Q$_->[1]\E/, '... which says why');
 }
 done_testing;

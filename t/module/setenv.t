@@ -79,7 +79,7 @@ for (
 	my ($line, $why) = @$_;
 	my $bad = Test::Server->start(conf => "setenv.$line\n", unchecked => 1);
 	ok $bad->wait_exit, substr($line, 0, 60) . ': no start';
-	like $bad->log, qr/setenv\.[a-z-]+: .*\Q$why\E/, '... which says why';
+	$bad->log_has(qr/setenv\.[a-z-]+: .*\Q$why\E/, '... which says why');
 }
 # The head of a reply is one chunk of 16 KiB: two settings can have more.
 my %much = map { $_ => join ', ', map { '"X-' . $_ . '" => "' . 'x' x 4000 . '"' } "$_-1", "$_-2" } qw(add set);
@@ -96,5 +96,5 @@ like $long->get('/short.txt'), qr/^HTTP\S+ 200 .*hi\n\z/s, '... and the next req
 
 my $bad = Test::Server->start(conf => qq{setenv.add-response-header = ( "X" => env.EVIL )\n}, env => { EVIL => "a\r\nSet-Cookie: x" }, unchecked => 1);
 ok $bad->wait_exit, 'a second line from a value: no start';
-like $bad->log, qr/setenv\.add-response-header: expected printable text/, '... which says why';
+$bad->log_has(qr/setenv\.add-response-header: expected printable text/, '... which says why');
 done_testing;

@@ -176,6 +176,7 @@ subtest 'kept connections are not taken from clients' => sub {
 	chmod 0666, $app->socket;
 	my $ng = Test::NginxModule->start(http('unix:' . $app->socket), root => $tree, connections => 150);
 	my $kept = sub { scalar grep { (readlink $_ // '') =~ /^socket:/ } glob "/proc/${\$ng->worker}/fd/*" };
+	ok eventually(sub { $ng->log =~ /client closed connection/ }), 'the client that saw it start has left';
 	my $before = $kept->();
 	$slow->forget;
 	$slow->hang;

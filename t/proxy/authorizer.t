@@ -223,7 +223,7 @@ END
 subtest 'settings that cannot hold' => sub {
 	my $s = Test::Server->start(conf => qq{proxy-core.authorizer = ( "unix:/x" )\nproxy-core.authorizer-protocol = "smtp"\n}, unchecked => 1);
 	$s->wait_exit;
-	like $s->log, qr/proxy-core\.authorizer-protocol: expected one of: .*fastcgi.*got ..?.?.?smtp/, 'an unknown protocol';
+	$s->log_has(qr/proxy-core\.authorizer-protocol: expected one of: .*fastcgi.*got ..?.?.?smtp/, 'an unknown protocol');
 };
 
 done_testing;

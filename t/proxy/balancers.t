@@ -79,7 +79,7 @@ subtest 'checks' => sub {
 	my $srv = start('check-url' => '"/app/ping"', 'check-interval' => 1);
 	$srv->get('/app/env');
 	like $srv->wait_log(qr/ev=check\.failed/), qr/ev=check\.failed.*status=500/, 'one fails its check';
-	like $srv->log, qr/ev=check\.failed.*\Q$app[1]{name}\E/, '... and is named';
+	$srv->log_has(qr/ev=check\.failed.*\Q$app[1]{name}\E/, '... and is named');
 	is join(' ', map { $srv->fetch('/app/env')->{status} } 1 .. 6), join(' ', (200) x 6), 'the others answer';
 	unlink $app[1]->file('sick');
 	like $srv->wait_log(qr/ev=check\.passed/), qr/ev=check\.passed/, 'it is well again';

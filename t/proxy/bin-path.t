@@ -134,7 +134,7 @@ subtest 'what cannot be started' => sub {
 	for my $case (['/none/app', 'missing'], ["$dir/app.pl", 'not executable']) {
 		my $srv = Test::Server->start(conf => qq{fastcgi.server = ( "/app" => (( "bin-path" => "$case->[0]", "socket" => "\@RUN\@/app.sock" )) )\n}, unchecked => 1);
 		isnt $srv->wait_exit, 0, "a program that is $case->[1] stops the start";
-		like $srv->log, qr/ev=application\.failed address=unix:\S+ error="the program of bin-path is missing or not executable"/, '... and the log says why';
+		$srv->log_has(qr/ev=application\.failed address=unix:\S+ error="the program of bin-path is missing or not executable"/, '... and the log says why');
 	}
 };
 

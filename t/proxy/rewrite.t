@@ -129,7 +129,7 @@ subtest 'what is not a rule' => sub {
 	for my $line (sort keys %bad) {
 		my $s = Test::Server->start(conf => "$line\n", unchecked => 1);
 		$s->wait_exit;
-		like $s->log, qr/server\.conf:\d+:\d+: .*$bad{$line}/, $line =~ s/[\r\n]+/|/gr;
+		$s->log_has(qr/server\.conf:\d+:\d+: .*$bad{$line}/, $line =~ s/[\r\n]+/|/gr);
 	}
 };
 

@@ -104,7 +104,7 @@ subtest 'a stop and a reload end at their limits' => sub {
 	is $srv->fetch('/a')->{body}, 'A', 'the new one serves';
 
 	is $stops->wait_exit(20 * $slow), 0, 'INT ends though clients have stalled';
-	like $stops->log, qr/ev=drain\.cut why="server\.graceful-shutdown-timeout is over" connections=2\b/, 'the log says what was cut';
+	$stops->log_has(qr/ev=drain\.cut why="server\.graceful-shutdown-timeout is over" connections=2\b/, 'the log says what was cut');
 	is counted($stops, 'drain_cut'), 2, 'counted';
 };
 
@@ -185,7 +185,7 @@ subtest 'server.feature-flags takes known keys and names the others' => sub {
 	my $srv = Test::Server->start(conf => 'server.feature-flags = ( "server.h2proto" => "enable" )');
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'a key without effect does not stop the start';
-	like $srv->log, qr/server\.feature-flags: \\?"server\.h2proto\\?" has no effect/, '... and is named';
+	$srv->log_has(qr/server\.feature-flags: \\?"server\.h2proto\\?" has no effect/, '... and is named');
 	my $bad = $srv->run . '/bad.conf';
 	Test::Util::put($bad, qq{server.document-root = "/"\nserver.feature-flags = ( "server.graceful-shutdown-timeout" => "soon" )\n});
 	my $said = qx{"@{[ Test::Util::program('accel-server') ]}" -t -f $bad 2>&1};

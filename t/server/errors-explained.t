@@ -88,7 +88,7 @@ subtest 'disks' => sub {
 	my @c = map { my $conn = $srv->connect; $conn->send(req("/disk/file$_")); $conn } 4 .. 9;
 	is(($_->reply // { status => 0 })->{status}, 503, 'one of many') for @c;
 	for my $n (10 .. 15) { last if status("/disk/file$n") && $srv->log =~ /why="the device hangs/ }
-	like $srv->log, qr/ device=\Q$mount\E stage=look-up waited-ms=\d+ .* why="the device hangs/, 'a device that hangs: refused at once, and the line says so';
+	$srv->log_has(qr/ device=\Q$mount\E stage=look-up waited-ms=\d+ .* why="the device hangs/, 'a device that hangs: refused at once, and the line says so');
 	check('a file that an application names there', 503, sub { status('/file', host => 'bold') },
 		qr{ev=reply\.failed .*status=503 path=/file file=file9 device=\Q$mount\E stage=look-up}, qr{ev=sendfile\.failed id=\S+ url=/file path=file9 status=503});
 	is status('/plain/a'), 200, 'another disk is well';

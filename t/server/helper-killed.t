@@ -54,7 +54,7 @@ subtest 'it comes back, and all works again' => sub {
 	my $now = state_of($srv);
 	is "$now->{helper} $now->{helpers_lost}", 'runs 1', 'ctl status tells the count';
 	cmp_ok $now->{helper_since}, 'ge', $before->{helper_since}, '... and since when it runs';
-	like $srv->log, qr/level=error ev=helper\.lost by=signal status=9 lost=1 again_in_ms=0 /, 'the log tells how it ended';
+	$srv->log_has(qr/level=error ev=helper\.lost by=signal status=9 lost=1 again_in_ms=0 /, 'the log tells how it ended');
 	is $srv->process('accel-guardian'), $guardian, 'the guardian is the same';
 	my $page = $srv->fetch('/status?json')->{body};
 	is_deeply [@{ JSON::PP::decode_json($page)->{helper} }{qw(up lost)}], [1, 1], 'the JSON page has it';
@@ -169,7 +169,7 @@ subtest 'a guardian that is killed has a successor, and nothing fails' => sub {
 	ok kill_guardian($srv), "the guardian is killed: round $_" for 1 .. 3;
 	my $state = state_of($srv);
 	is "$state->{helper} $state->{helpers_lost}", 'runs 3', 'ctl status counts them, and the helper runs';
-	like $srv->log, qr/level=error ev=guardian\.lost lost=3 then=/, '... and the log tells it';
+	$srv->log_has(qr/level=error ev=guardian\.lost lost=3 then=/, '... and the log tells it');
 	like $srv->fetch('/metrics')->{body}, qr/^accel_helpers_lost_total 3$/m, '... and the metric of the alert AccelHelperLost';
 	is lines($srv, 'helper.lost'), 0, 'no helper was lost';
 	$srv->write('go', '');

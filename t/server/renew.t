@@ -68,7 +68,7 @@ subtest 'files replaced by rename' => sub {
 	comes($srv, made(2), 'new connections get the new one');
 	is ask($srv, made(1)), '', '... and not the old one';
 	told($srv, 1, 'a line tells it');
-	like $srv->log, qr{level=info ev=certificate\.renewed file=\Q$dir\E/x\.pem$}m, '... with its file';
+	$srv->log_has(qr{level=info ev=certificate\.renewed file=\Q$dir\E/x\.pem$}m, '... with its file');
 	$_->send(req('/a')) for @kept;
 	is_deeply [map { ($_->reply // {})->{body} } @kept], [('safe') x 3], 'running connections go on';
 	replace($dir, made(3));

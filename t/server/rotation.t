@@ -122,7 +122,7 @@ subtest 'root writes no pid file through a link of another user' => sub {
 	chown $www, -1, "$run" or die $!;
 	my $srv = Test::Server->start(conf => qq{server.pid-file = "$run/pid"\n}, unchecked => 1);
 	isnt $srv->wait_exit, 0, 'the server does not start';
-	like $srv->log, qr/pidfile\.failed/, '... and says why';
+	$srv->log_has(qr/pidfile\.failed/, '... and says why');
 	is Test::Util::slurp("$run/target"), 'precious', 'the target is as it was';
 };
 

@@ -76,7 +76,7 @@ subtest 'a condition guards a status page' => sub {
 subtest 'ignored settings of lighttpd are reported' => sub {
 	my $srv = Test::Server->start(conf => qq{status.enable-sort = "enable"\n$urls});
 	is $srv->fetch('/server-status')->{status}, 200, 'the page is there';
-	like $srv->log, qr/status\.enable-sort has no effect/, 'a warning';
+	$srv->log_has(qr/status\.enable-sort has no effect/, 'a warning');
 };
 
 subtest 'the HTML page shows every number' => sub {

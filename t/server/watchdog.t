@@ -82,7 +82,7 @@ subtest 'one worker stands still' => sub {
 	$slow->go;
 	is $c->reply->{status}, 404, 'the disk answers';
 	ok some($manager, 2, qr/^WATCHDOG=1$/m), 'it goes round again';
-	like $srv->log, qr/worker\.goes-on/, '... and the log says so';
+	$srv->log_has(qr/worker\.goes-on/, '... and the log says so');
 	is scalar(() = $srv->log =~ /worker\.stands-still/g), 1, 'one line for all of it';
 	($rc, $said) = status($srv);
 	is $rc, 0, 'ctl status, too';

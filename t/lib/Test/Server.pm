@@ -28,6 +28,7 @@ use File::Temp ();
 use IO::Socket::INET ();
 use POSIX qw(dup dup2 :sys_wait_h);
 use Scalar::Util qw(weaken);
+use Test::More ();
 use Test::Http qw(request_head parse parts unchunk);
 use Test::UnitFilter ();
 use Test::Util qw(PATIENCE SOON build_dir program eventually put slurp);
@@ -247,6 +248,12 @@ sub settle ($self, @name) {
 sub log ($self, $name = undef) {
 	return slurp("$self->{run}/$name") if defined $name;
 	return slurp("$self->{run}/error.log") . slurp("$self->{run}/stderr");
+}
+
+# A test: the log has it, or will soon.  A thread writes the lines, which may come after the reply.
+sub log_has ($self, $re, $what) {
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return Test::More::like($self->wait_log($re), $re, $what);
 }
 
 # Waits until the log matches.  Returns it, in any case at the deadline.
