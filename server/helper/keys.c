@@ -270,7 +270,7 @@ confine(void)
 static bool
 take_asker(struct key_keeper *k)
 {
-	char byte;
+	char byte = 0; /* cppcheck: recvmsg() fills it */
 	int fd;
 	ssize_t n = helper_recv(k->of->keys, &byte, sizeof(byte), &fd);
 
