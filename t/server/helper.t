@@ -219,7 +219,7 @@ subtest 'a configuration without memory fails the reload' => sub {
 	is system('prlimit', "--as=$as", '--pid', $srv->helper), 0, 'the helper is short of memory';
 	Test::Util::put($srv->run . '/server.conf', $good . join '', 'var.a = "' . 'x' x 65536 . qq{"\n}, map { "var.b$_ = var.a + \"$_\"\n" } 1 .. 400);
 	$srv->signal('USR1');
-	like $srv->wait_log(qr/reload\.refused/), qr/reload\.refused/, 'the reload is refused';
+	$srv->log_has(qr/reload\.refused/, 'the reload is refused');
 	is $srv->fetch('/a')->{body}, 'A', 'the configuration before goes on';
 	ok reload($srv, $good), '... and a small one is taken';
 };

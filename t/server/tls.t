@@ -116,7 +116,7 @@ subtest 'versions' => sub {
 	$c->send(req('/a'));
 	is $c->rest, '', 'TLS 1.1 is refused';
 	$c->leave;
-	like $srv->wait_log(qr/level=info ev=tls\.failed address=127\.0\.0\.1 listener=\S+ why="unsupported protocol"/), qr/level=info ev=tls\.failed address=127\.0\.0\.1 listener=\S+ why="unsupported protocol"/, '... and logged';
+	$srv->log_has(qr/level=info ev=tls\.failed address=127\.0\.0\.1 listener=\S+ why="unsupported protocol"/, '... and logged');
 	is counter('tls.failed'), $failed + 1, '... and counted';
 };
 
@@ -179,7 +179,7 @@ subtest 'a client that says its end during the last reply' => sub {
 
 subtest 'plain HTTP and garbage' => sub {
 	is $srv->request("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), '', 'plain HTTP is closed';
-	like $srv->wait_log(qr/ev=tls\.failed .*why="plain HTTP"/), qr/ev=tls\.failed .*why="plain HTTP"/, '... and logged';
+	$srv->log_has(qr/ev=tls\.failed .*why="plain HTTP"/, '... and logged');
 	is $srv->request(join '', map { chr } 0 .. 255), '', 'so is garbage';
 	like $srv->request("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"), qr/^\x15\x03.\x00\x02\x02/s, 'a broken hello gets an alert';
 	like $srv->request("\x16\x03\x01\x00\x04\x01\x7f\xff\xff"), qr/^\x15\x03.\x00\x02\x02\x2f\z/s, '... and one without an end';
@@ -203,7 +203,7 @@ subtest 'a client that stops in its handshake' => sub {
 	is +(curl($srv, '/a'))[1], 'safe', 'others are served beside 500 of them' for 1 .. 3;
 	my @closed = map { $_->rest } @stopped;
 	is scalar(grep { length } @closed), 1, 'only the whole hello has an answer';
-	like $srv->wait_log(qr/ev=tls\.failed .*why="the handshake took longer than server\.max-read-idle"/), qr/ev=tls\.failed .*why="the handshake took longer than server\.max-read-idle"/, 'all are closed after the time for a head';
+	$srv->log_has(qr/ev=tls\.failed .*why="the handshake took longer than server\.max-read-idle"/, 'all are closed after the time for a head');
 	for (0 .. length $hello) {
 		my $c = $srv->connect;
 		$c->send(substr $hello, 0, $_);
@@ -233,7 +233,7 @@ subtest 'a session is resumed after a reload' => sub {
 	$once->('-sess_out');
 	ok eventually(sub { -s $file }), 'a session';
 	$srv->signal('USR1');
-	like $srv->wait_log(qr/ev=reloaded/), qr/ev=reloaded/, 'a reload';
+	$srv->log_has(qr/ev=reloaded/, 'a reload');
 	my $resumed = counter('tls.resumed');
 	$once->('-sess_in');
 	is counter('tls.resumed'), $resumed + 1, 'resumed';
