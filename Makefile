@@ -47,6 +47,7 @@ PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 URING_LIBS   = $(if $(URING),$(shell pkg-config --libs liburing))
 SECCOMP_LIBS = $(shell pkg-config --libs libseccomp 2>/dev/null)
 TLS_LIBS     = $(shell pkg-config --libs libssl libcrypto 2>/dev/null)
+HTTP2_LIBS   = $(shell pkg-config --libs libnghttp2 2>/dev/null)
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
@@ -139,7 +140,7 @@ $B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,-
 $B/unit/io/tls_staple: private LDFLAGS_V += -Wl,--wrap=clock_gettime
 $B/unit/io/no_threads: private LDFLAGS_V += -Wl,--wrap=pthread_create
 CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
-LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS) $(TLS_LIBS)
+LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS) $(TLS_LIBS) $(HTTP2_LIBS)
 LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
 # crypt(3): a sanitizer has a function of that name, too, so the linker would leave the library out

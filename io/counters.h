@@ -8,6 +8,9 @@
 struct io_counters { /* of a loop: server/status/counters.def says what each is */
 	uint64_t file_reads, file_inline, loop_waits, queue_displaced, noatime_refused;
 	uint64_t tls_handshakes, tls_resumed, tls_client_waits;
+	uint64_t http2_streams, http2_resets;
+	uint64_t http2_flood_resets, http2_flood_streams, http2_flood_control, http2_flood_empty;
+	uint64_t http2_flood_windows, http2_flood_priority, http2_flood_heads;
 	uint64_t hotset_filled, hotset_evicted, hotset_sent, pages_gone, file_grew, rate_pauses;
 	/* a pair for each backend of files */
 	uint64_t writev_async, writev_sync, linux_sendfile_async, linux_sendfile_sync;

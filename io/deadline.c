@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "io/engine.h"
+#include "io/transport.h"
 
 /* The slot is the first tick wholly after the deadline: at most a tick late, never early. */
 void
@@ -23,6 +24,21 @@ io_arm(struct io_op *op)
 	w->bits[slot / 64] |= 1ull << (slot % 64);
 }
 
+static bool
+is_excused(struct io_op *op)
+{
+	const struct io_transport *t = op->sock != NULL ? op->sock->transport : NULL;
+
+	return (t != NULL && t->calls->excuses != NULL && t->calls->excuses(op));
+}
+
+static void
+begin_again(struct io_op *op)
+{
+	op->expires_ns = op->io->now + op->deadline_ms * NS_PER_MS;
+	io_arm(op);
+}
+
 static void
 expire_slot(struct io *io, unsigned slot)
 {
@@ -36,7 +52,9 @@ expire_slot(struct io *io, unsigned slot)
 			continue; /* due in a later turn of the wheel */
 		list_del(&op->timer);
 		/* the socket may have a result: try first; park() arms again if there is none */
-		if (op->state != OP_TRY)
+		if (op->state == OP_PARKED && is_excused(op))
+			begin_again(op);
+		else if (op->state != OP_TRY)
 			io_finish_early(op, -ETIMEDOUT);
 	}
 	if (list_empty(&w->slot[slot]))

@@ -425,6 +425,12 @@ io_sock_says_end(const struct io_sock *s)
 	return (s->transport != NULL);
 }
 
+bool
+io_sock_is_http2(const struct io_sock *s)
+{
+	return (s->transport != NULL && s->transport->http2);
+}
+
 void
 io_sock_ignore(struct io *io, struct io_sock *s)
 {

@@ -243,7 +243,9 @@ struct io_op {
 			bool challenge;   /* out: it was for "acme-tls/1", nothing follows */
 			uint8_t fault;    /* out: enum io_handshake_fault */
 			uint16_t version; /* out: 0x0303 is TLS 1.2, 0x0304 TLS 1.3 */
-			bool writes;      /* engine: waits until the socket is writable */
+			/* The client may choose HTTP/2: see io_sock_is_http2(). */
+			bool http2;
+			bool writes; /* engine: waits until the socket is writable */
 		} handshake;
 		struct {
 			int root; /* of io_root_open() */
@@ -355,6 +357,8 @@ void io_sock_reset(int fd);
 void io_sock_shutdown(struct io_sock *); /* no more sending: FIN */
 /* The same when bytes are missing: a peer that shook hands can tell this from an end. */
 void io_sock_cut(struct io_sock *);
+/* The peer has chosen HTTP/2 in its handshake. */
+bool io_sock_is_http2(const struct io_sock *);
 /* The peer ends with bytes that are not its application's, so some may still come. */
 bool io_sock_says_end(const struct io_sock *);
 /* No accept of this listening socket may be in flight.  From now on connections wake another loop

@@ -8,6 +8,8 @@
  *   IO_CLOSE     --> free()
  *   io_sock_dup(), io_sock_unplug() --> another loop: io_sock_plug()
  *
+ * A socket without a descriptor has a transport that makes its events: io/loop/virtual.h.
+ *
  * Hints    a transport holds bytes of its own, so it alone clears SOCK_READABLE and SOCK_WRITABLE:
  *          when the socket and what it holds are both empty, or full.
  * Thread   the loop's.  A transport that a thread works on belongs to the job of that thread.
@@ -31,6 +33,9 @@ struct io_transport_calls {
 	/* Another loop may have it: nothing waits to be sent. */
 	bool (*may_move)(const struct io_sock *);
 	void (*moved)(struct io_sock *); /* the socket has another descriptor */
+	/* The deadline of an op has passed, and the peer is not to blame: it begins again.  NULL:
+	 * never. */
+	bool (*excuses)(struct io_op *);
 	void (*free)(struct io_transport *);
 };
 
@@ -38,6 +43,7 @@ struct io_transport_calls {
 struct io_transport {
 	const struct io_transport_calls *calls;
 	const struct tls_facts *facts; /* io/tls/facts.h; NULL: not known yet */
+	bool http2;                    /* the handshake has agreed on it */
 };
 
 /* How a socket gets a transport; the first member of what op->handshake.with points to. */

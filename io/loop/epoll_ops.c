@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "io/disk/job.h"
 #include "io/loop/epoll.h"
+#include "io/loop/virtual.h"
 
 #define RECV_SIZE (64u << 10)
 /* With a head before it, it is not yet a long send (IO_LONG_SEND), which waits for other sends.
@@ -367,6 +368,8 @@ bool
 epoll_try(struct io *io, struct io_op *op)
 {
 	loop_of(io)->newcomer = false;
+	if (io_sock_is_virtual(op->sock))
+		return (virtual_try(io, op));
 	if (put_off(io, op))
 		return (false);
 	switch ((int)op->kind) {
@@ -513,6 +516,10 @@ start_handshake(struct io *io, struct io_op *op)
 void
 epoll_start(struct io *io, struct io_op *op)
 {
+	if (io_sock_is_virtual(op->sock)) {
+		virtual_start(io, op);
+		return;
+	}
 	switch ((int)op->kind) {
 	case IO_ACCEPT: start_accept(io, op); break;
 	case IO_RECV: start_recv(io, op); break;

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
+#include "io/loop/virtual.h"
 
 #define SIM_START_NS   (1000 * NS_PER_S) /* CLOCK_MONOTONIC at the start */
 #define SIM_START_WALL 1173101341ull     /* wall clock at the start */
@@ -50,6 +51,10 @@ sim_start(struct io *io, struct io_op *op)
 {
 	struct sim *sim = sim_of(io);
 
+	if (io_sock_is_virtual(op->sock)) {
+		virtual_start(io, op);
+		return;
+	}
 	if (op->sock != NULL)
 		op->sock->hints |= SOCK_SIM;
 	if (op->kind == IO_CONNECT) {
@@ -72,6 +77,8 @@ sim_start(struct io *io, struct io_op *op)
 static int64_t
 sim_unpark(struct io *io, struct io_op *op, int64_t res)
 {
+	if (io_sock_is_virtual(op->sock))
+		return (virtual_unpark(op, res));
 	list_del(&op->link);
 	return (res);
 }
@@ -79,8 +86,8 @@ sim_unpark(struct io *io, struct io_op *op, int64_t res)
 static bool
 sim_try(struct io *io, struct io_op *op)
 {
-	must(!"a simulated op is never tried");
-	return (false);
+	must(io_sock_is_virtual(op->sock)); /* no other simulated op is ever tried */
+	return (virtual_try(io, op));
 }
 
 static void
@@ -367,5 +374,6 @@ sim_advance_ms(struct io *io, uint64_t ms)
 	list_each(op, &sim->flight, link)
 		if (op->expires_ns != 0 && op->expires_ns <= io->now)
 			io_finish_early(op, -ETIMEDOUT);
+	io_expire(io);
 	sim_run(io);
 }

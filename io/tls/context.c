@@ -29,16 +29,17 @@ fail(struct tls_secure *s, struct tls_fault *fault, int of, const char *why)
 
 /* ---- settings */
 
-/* HTTP/1.1 is all that is spoken; a client that wants something else only gets no answer to this
- * question. */
+/* A client that wants something else only gets no answer to this question. */
 static int
 choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n, const unsigned char *in,
     unsigned int len, void *arg)
 {
-	static const unsigned char ours[] = "\x08http/1.1";
+	static const unsigned char both[] = "\x02h2\x08http/1.1";
+	const struct tls_link *l = BIO_get_data(SSL_get_rbio(ssl));
+	const unsigned char *ours = l->http2 ? both : both + 3;
 
-	if (SSL_select_next_proto((unsigned char **)(uintptr_t)out, n, ours, sizeof(ours) - 1, in,
-		len) != OPENSSL_NPN_NEGOTIATED)
+	if (SSL_select_next_proto((unsigned char **)(uintptr_t)out, n, ours,
+		sizeof(both) - 1 - (size_t)(ours - both), in, len) != OPENSSL_NPN_NEGOTIATED)
 		return (SSL_TLSEXT_ERR_NOACK);
 	return (SSL_TLSEXT_ERR_OK);
 }

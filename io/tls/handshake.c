@@ -342,9 +342,13 @@ static bool
 is_up(struct io *io, struct io_op *op)
 {
 	struct tls_link *l = tls_link_of(op->sock);
+	const unsigned char *protocol;
+	unsigned n;
 
 	l->fd = op->sock->fd;
 	tls_link_guard(l);
+	SSL_get0_alpn_selected(l->ssl, &protocol, &n);
+	l->transport.http2 = n == 2 && memcmp(protocol, "h2", 2) == 0;
 	op->sock->hints |= SOCK_READABLE;
 	count(io->counters, tls_handshakes);
 	op->handshake.version = (uint16_t)SSL_version(l->ssl);
@@ -409,6 +413,7 @@ tls_begin(struct io *io, struct io_op *op)
 	l = tls_link_new(tls_secure_ctx(op->handshake.with));
 	if (l == NULL)
 		return (-ENOMEM);
+	l->http2 = op->handshake.http2;
 	buf_text(&l->in, early);
 	if (early.n != 0)
 		op->sock->hints |= SOCK_READABLE;

@@ -75,6 +75,7 @@ struct tls_link {
 	bool drained;    /* the socket had fewer bytes than were asked for */
 	bool end;        /* the socket's stream has ended */
 	bool client;     /* this side has connected */
+	bool http2;      /* the client may choose it */
 };
 
 /* 0, or -ENOMEM.  Of tls_secure_new(). */

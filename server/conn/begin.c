@@ -356,6 +356,7 @@ conn_handshake(struct conn *c)
 	c->op.handshake.challenges = l->challenges;
 	c->op.handshake.choose = c->w->base.plain ? NULL : secure_of_host;
 	c->op.handshake.early = c->in;
+	c->op.handshake.http2 = c->w->base.global->h2proto;
 	c->op.deadline_ms = handshake_ms(c->w->base.global->read_idle);
 	op_submit(c->w->base.io, &c->op);
 	c->in = TEXT_NONE;

@@ -135,7 +135,7 @@ conn_request_metered_client(const struct request *r, struct client_addr *client)
 unsigned
 conn_request_over_rate(struct request *r, bool over)
 {
-	struct conn *c = r->conn;
+	struct conn *c = r->conn->parent != NULL ? r->conn->parent : r->conn;
 
 	c->over_rate = over && !c->trusted ? c->over_rate + 1 : 0;
 	return (c->over_rate);
@@ -206,13 +206,20 @@ conn_request_requests(const struct request *r)
 	return (r->conn->nreq);
 }
 
+/* That of the connection: a stream has no address. */
+static const struct io_sock *
+sock_of(const struct request *r)
+{
+	return (r->conn->parent != NULL ? &r->conn->parent->sock : &r->conn->sock);
+}
+
 /* The listener may have the address of all interfaces. */
 struct text
 conn_request_local(const struct request *r, char buf[64])
 {
 	union io_addr a;
 
-	if (!io_sock_local(&r->conn->sock, &a) || a.family == AF_UNIX)
+	if (!io_sock_local(sock_of(r), &a) || a.family == AF_UNIX)
 		return (TEXT_NONE);
 	return (text_of(client_addr_text(&a.sa, buf)));
 }
@@ -222,7 +229,7 @@ conn_request_local_port(const struct request *r)
 {
 	union io_addr a;
 
-	return (io_sock_local(&r->conn->sock, &a) ? port_of(&a) : 0);
+	return (io_sock_local(sock_of(r), &a) ? port_of(&a) : 0);
 }
 
 /* ---- the client of a request */

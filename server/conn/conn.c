@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "files/hold/hold.h"
+#include "io/http2/http2.h"
 #include "server/config/site.h"
 #include "server/conn/clients.h"
 #include "server/conn/impl.h"
@@ -59,7 +60,8 @@ conn_go(struct conn *c, const struct conn_state *st)
 bool
 conn_in_flight(const struct conn *c)
 {
-	return (c->receiving || c->sending || c->watching);
+	return (c->receiving || c->sending || c->watching ||
+		(c->h2 != NULL && (c->nstreams != 0 || http2_is_busy(c->h2))));
 }
 
 bool
@@ -235,7 +237,8 @@ start_sender(struct conn *c)
 	c->sending = true;
 	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
 	r->sender.ends = send_is_last(c);
-	r->sender.rate = (uint32_t)r->conf->min_write_rate;
+	/* of a stream the connection has it */
+	r->sender.rate = c->parent == NULL ? (uint32_t)r->conf->min_write_rate : 0;
 	rate_apply(r);
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
 }
@@ -316,7 +319,7 @@ conn_finish(struct conn *c)
 	if (c->cut) {
 		reply_log_cut(r);
 		/* Complete replies before this one may still be on their way: see conn_linger(). */
-		return (c->client_gone ? &st_close : &st_linger);
+		return (c->client_gone || c->parent != NULL ? &st_close : &st_linger);
 	}
 	if (c->deferred)
 		return (&st_route);
@@ -329,6 +332,8 @@ conn_finish(struct conn *c)
 	if (r->in.left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
+	if (c->parent != NULL)
+		return (&st_close);
 	if (!c->close_after)
 		return (&st_read_head);
 	/* With unread input close() sends a reset, which destroys the reply on its way.  Only a
@@ -348,6 +353,14 @@ closed(struct io_op *op)
 		requests_give(c->r);
 	buf_free(&c->own);
 	list_del(&c->link);
+	if (c->tunneler != NULL)
+		clients_give(w->base.conf.tunnels, &c->tunneler);
+	if (c->parent != NULL) {
+		conn_stream_left(c);
+		free(c);
+		return;
+	}
+	http2_free(c->h2);
 	shared_set(w->nconns, w->nconns - 1);
 	if (w->nconns == 0)
 		overdue_end(w);
@@ -355,8 +368,6 @@ closed(struct io_op *op)
 	conn_phase_end(c);
 	if (c->counted != NULL)
 		clients_give(w->base.conf.clients, &c->counted);
-	if (c->tunneler != NULL)
-		clients_give(w->base.conf.tunnels, &c->tunneler);
 	free(c);
 	spread_look_soon(w);
 	accept_resume(w);
@@ -385,6 +396,8 @@ conn_stop(struct conn *c)
 	if (c->closing)
 		return;
 	c->closing = true;
+	if (c->h2 != NULL)
+		conn_stop_streams(c);
 	if (c->r != NULL)
 		request_drop_spools(c->r);
 	if (c->state == &st_probe)

@@ -11,6 +11,7 @@ struct conn_counters {
 	uint64_t drain_cut, client_gone, client_ended, connection_bugs;
 	uint64_t tls_13_full, tls_13_resumed, tls_12_full, tls_12_resumed;
 	uint64_t tls_failed, tls_http, tls_not_tls, tls_nothing_common, tls_alert, tls_left;
+	uint64_t http2_failed;
 	uint64_t tls_late, tls_refused, tls_other;
 	uint64_t requests, requests_overdue, bad_requests, bytes_sent;
 };

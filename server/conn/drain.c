@@ -79,6 +79,11 @@ conn_drain(struct conn *c)
 	 * its next request: that one is answered, with "Connection: close". */
 	if (handover_is_retired(c->w->base.conf.handover))
 		return;
+	if (c->h2 != NULL) {
+		c->close_after = true;
+		conn_http2_look(c);
+		return;
+	}
 	if (is_idle(c) && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
 	else if (!conn_moves(c->w))

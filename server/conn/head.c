@@ -48,6 +48,7 @@ forget_head(struct request *r)
 	if (line.p != NULL)
 		r->http.line = arena_text(&r->arena, line);
 	r->http.verb = HTTP_GET;
+	r->http.major = r->conn->parent != NULL ? 2 : 1;
 	r->http.keep_alive = true; /* the client has not announced that it will close */
 }
 
@@ -168,6 +169,8 @@ conn_read_head(struct conn *c)
 		conn_tell_timeout(c);
 	if (c->in_err != 0)
 		return (&st_close); /* closed by the client, or idle for too long */
+	if (c->in.n != 0 && c->h2 == NULL && conn_speaks_http2(c))
+		return (&st_http2);
 	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))
 		return (idle(c));
 	if (c->r == NULL && !is_worth_parsing(c))
@@ -177,7 +180,8 @@ conn_read_head(struct conn *c)
 	request_reset(c->r);
 	if (c->trusted)
 		conn_client_reset(c); /* the last request may have been another client's */
-	switch (http1_head(c->in, c->w->base.global->max_head, &c->r->http, &used, &status, &why)) {
+	switch ((c->parent != NULL ? http2_head : http1_head)(c->in, c->w->base.global->max_head,
+	    &c->r->http, &used, &status, &why)) {
 	case PARSE_DONE: c->parsed = 0; return (begin_request(c, used));
 	case PARSE_BAD: return (conn_refuse(c, status, why));
 	case PARSE_MORE: break;

@@ -15,6 +15,7 @@
  *   drain.c   idle connections move to the next generation, or to another worker
  *   overdue.c ends a request that nobody else ends
  *   slow.c    connections whose clients are slow
+ *   http2.c   connections with streams
  *   phase.c   counts connections by what they wait for; eviction
  */
 #ifndef SERVER_CONN_IMPL_H
@@ -29,7 +30,8 @@
 #include "server/request/client.h"
 #include "server/worker/worker.h"
 
-#define BODY_RATE 1024u /* bytes a second that a request body must have in the long run */
+#define HTTP2_STREAMS 100u  /* of a connection, at once */
+#define BODY_RATE     1024u /* bytes a second that a request body must have in the long run */
 /* bytes of a request body that are read and dropped to keep a connection */
 #define SKIP_MAX (1u << 20)
 
@@ -48,6 +50,11 @@ struct conn_state {
 };
 
 struct conn {
+	struct conn *parent; /* of a stream: see http2.c; NULL: the connection of a client */
+	struct http2 *h2;    /* of a connection with streams */
+	struct list streams;
+	unsigned nstreams;
+	uint64_t quiet_ns; /* when the last stream ended */
 	struct io_sock sock;
 	struct io_op op; /* receive, close */
 	struct worker *w;
@@ -94,6 +101,8 @@ struct conn {
 	bool tunnel;         /* the bytes of the client are not HTTP any more */
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
+	bool h2_over;  /* no stream begins any more */
+	bool h2_ended; /* ... and nothing is left to be sent */
 	bool proxied;  /* the header of the PROXY protocol was read */
 	bool tls;      /* the client uses TLS, to this server or to the proxy */
 	bool secure;   /* its socket spoke TLS when it was accepted: so does the client */
@@ -114,6 +123,7 @@ struct conn {
 	S(send, write, "writing replies to the client")                               \
 	S(finish, write, "logging; then the next request, idle, or the end")          \
 	S(rest, body, "reply sent, dropping the rest of the request body")            \
+	S(http2, handle, "carrying the streams of HTTP/2")                            \
 	S(linger, close, "reply sent, reading until the client closes")               \
 	S(close, close, "closing the socket")
 
@@ -165,6 +175,12 @@ void conn_client_reset(struct conn *);
 /* The client of this request, as a trusted peer wrote it down. */
 void conn_client_find(struct conn *);
 void conn_addr_set(union io_addr *, const struct ip *, uint16_t port);
+
+/* http2.c: the first bytes of a connection are those of HTTP/2, or TLS has agreed on it. */
+bool conn_speaks_http2(const struct conn *);
+void conn_stream_left(struct conn *); /* a stream has closed; before it is freed */
+void conn_stop_streams(struct conn *);
+void conn_http2_look(struct conn *); /* whether it goes on */
 
 void conn_phase_begin(struct conn *, struct client_addr from);
 void conn_phase_end(struct conn *);

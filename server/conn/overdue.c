@@ -120,6 +120,18 @@ judge(struct conn *c, uint64_t now)
 }
 
 static void
+judge_all(struct conn *c, uint64_t now)
+{
+	struct conn *st;
+
+	judge(c, now);
+	if (c->h2 == NULL)
+		return;
+	list_each(st, &c->streams, link)
+		judge(st, now);
+}
+
+static void
 look(struct io_op *op)
 {
 	struct worker *w = container_of(op, struct worker, overdue.timer);
@@ -130,7 +142,7 @@ look(struct io_op *op)
 		return;
 	if (op->res != -ECANCELED) /* else a connection came after overdue_end() */
 		list_each(c, &w->conns, link)
-			judge(c, io_now(w->base.io));
+			judge_all(c, io_now(w->base.io));
 	overdue_begin(w);
 }
 

@@ -5,7 +5,7 @@
  * states at once.
  */
 #include "base/log.h"
-#include "base/log.h"
+#include "io/http2/http2.h"
 #include "server/conn/impl.h"
 #include "server/conn/accept.h"
 
@@ -39,6 +39,10 @@ eviction_kind_of(const struct conn *c)
 		return (EVICT_NONE);
 	if (c->state == &st_linger)
 		return (EVICT_IDLE);
+	if (c->h2 != NULL && c->nstreams == 0)
+		return (http2_head_since(c->h2) != 0 ? EVICT_HEAD
+			: c->nreq != 0               ? EVICT_IDLE
+						     : EVICT_SILENT);
 	if (c->ended && c->watching)
 		return (EVICT_ENDED);
 	if (!has_no_request(c))
@@ -55,7 +59,8 @@ show_room(struct conn *c)
 
 	if (kind == c->eviction.kind && kind != EVICT_HEAD)
 		return;
-	eviction_set(&c->w->eviction, &c->eviction, kind, (uint32_t)c->own.cap);
+	eviction_set(&c->w->eviction, &c->eviction, kind,
+	    (uint32_t)(c->h2 != NULL ? http2_head_bytes(c->h2) : c->own.cap));
 	if (kind == EVICT_HEAD || c->w->paused)
 		accept_evict_heads(c->w);
 }
@@ -65,6 +70,10 @@ conn_phase_show(struct conn *c)
 {
 	enum phase now = c->state->phase;
 
+	if (c->parent != NULL)
+		return;
+	if (c->state == &st_http2 && c->nstreams == 0)
+		now = c->nreq != 0 ? phase_idle : phase_head;
 	if (now == phase_head && c->r == NULL && c->in.n == 0 && c->nreq != 0)
 		now = phase_idle;
 	if (now != c->phase) {

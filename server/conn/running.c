@@ -86,21 +86,34 @@ fill_row(struct running_row *row, const struct conn *c)
 }
 
 static size_t
-candidates(struct worker *w, struct candidate *v)
+running_of(const struct list *conns, struct candidate *v)
 {
 	const struct conn *c;
 	size_t n = 0;
 
-	list_each(c, &w->conns, link)
+	list_each(c, conns, link)
 		if (is_running(c))
 			v[n++] = (struct candidate){ c->r->started_ns, c };
 	return (n);
 }
 
+static size_t
+candidates(struct worker *w, struct candidate *v)
+{
+	const struct conn *c;
+	size_t n = 0;
+
+	list_each(c, &w->conns, link) {
+		if (c->h2 != NULL)
+			n += running_of(&c->streams, v + n);
+	}
+	return (n + running_of(&w->conns, v + n));
+}
+
 size_t
 conn_running(struct worker *w, struct running_row *row, size_t max)
 {
-	struct candidate *v = calloc(w->nconns + 1, sizeof(*v));
+	struct candidate *v = calloc(w->nconns + w->nstreams + 1, sizeof(*v));
 	size_t i, n;
 
 	if (v == NULL)

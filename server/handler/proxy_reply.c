@@ -217,9 +217,9 @@ stream_head(struct relay *rl, const struct proxy_reply *p)
 	}
 	if (rl->coding.n != 0)
 		length = -1;
-	rl->chunked = p->has_body && length < 0 && r->http.minor != 0;
+	rl->chunked = p->has_body && length < 0 && r->http.minor != 0 && r->http.major == 1;
 	if (p->has_body && length < 0 && !rl->chunked)
-		/* HTTP/1.0: the end of the connection is the end of the body */
+		/* HTTP/1.0, HTTP/2: the end of the connection is the end of the body */
 		conn_close_after(r);
 	reply_stream_head(r, p->status, lines, length, rl->chunked);
 }

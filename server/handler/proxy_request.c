@@ -336,7 +336,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->target = stripped(rl, asked(r));
 	q->path = rewritten(rl, TEXT("_scriptname"), path);
 	q->query = r->http.query.p != NULL ? r->http.query : TEXT("");
-	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
+	q->protocol = http_version(&r->http);
 	q->host = r->http.host.p != NULL ? r->http.host : TEXT("");
 	q->scheme = conn_scheme(r);
 	q->docroot = root;

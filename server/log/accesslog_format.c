@@ -208,7 +208,7 @@ protocol_of(const struct line *l)
 {
 	if (l->r->head.p == NULL)
 		return (TEXT_NONE);
-	return (l->http->minor != 0 ? TEXT("HTTP/1.1") : TEXT("HTTP/1.0"));
+	return (http_version(l->http));
 }
 
 static void

@@ -31,6 +31,7 @@ struct worker {
 	struct reply_scopes scopes;  /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns;             /* atomic: others read it */
+	unsigned nstreams;           /* atomic: of HTTP/2, which run */
 	unsigned nrequests;
 	unsigned to_drain; /* connections of the list that have not been drained yet */
 	unsigned nleaving; /* of nconns: closing to make room, or moved; atomic */

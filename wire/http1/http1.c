@@ -200,7 +200,7 @@ read_version(struct head *h)
 	const char *from = h->p;
 	size_t i;
 
-	if (h->end - from >= 10 && memcmp(from, "HTTP/1.1\r\n", 10) == 0) {
+	if (h->end - from >= 10 && memcmp(from, "HTTP/1.1\r\n", 10) == 0 && h->r->major == 1) {
 		h->r->minor = 1;
 		h->p += 10;
 		return (PARSE_DONE);
@@ -215,9 +215,10 @@ read_version(struct head *h)
 		return (PARSE_MORE);
 	if (*h->p != '\r')
 		return (bad(h, 400, "malformed version"));
-	if (from[5] != '1')
+	if (from[5] != '0' + h->r->major)
 		return (bad(h, 505, "version not supported"));
-	h->r->minor = from[7] != '0'; /* 1.2 and above would have to be compatible with 1.1 */
+	h->r->minor = from[5] == '2' ||
+		      from[7] != '0'; /* 1.2 and above would have to be compatible with 1.1 */
 	return (line_end(h));
 }
 
@@ -460,9 +461,9 @@ read_head(struct head *h)
 	return (finish(h));
 }
 
-enum parse
-http1_head(struct text in, size_t max_head, struct http_request *r, size_t *used, int *status,
-    const char **why)
+static enum parse
+head_of(uint8_t major, struct text in, size_t max_head, struct http_request *r, size_t *used,
+    int *status, const char **why)
 {
 	bool clipped = in.n >= max_head;
 	struct head h = { .p = in.p, .end = in.p + (clipped ? max_head : in.n), .r = r };
@@ -471,6 +472,7 @@ http1_head(struct text in, size_t max_head, struct http_request *r, size_t *used
 	/* all but the array of headers; nheaders is the number of valid ones */
 	memset(r, 0, offsetof(struct http_request, headers));
 	r->content_length = -1;
+	r->major = major;
 	s = read_head(&h);
 	if (s == PARSE_MORE && clipped)
 		s = r->line.p == NULL ? bad(&h, 414, "request line too long")
@@ -482,4 +484,26 @@ http1_head(struct text in, size_t max_head, struct http_request *r, size_t *used
 		*why = h.why;
 	}
 	return (s);
+}
+
+enum parse
+http1_head(struct text in, size_t max_head, struct http_request *r, size_t *used, int *status,
+    const char **why)
+{
+	return (head_of(1, in, max_head, r, used, status, why));
+}
+
+enum parse
+http2_head(struct text in, size_t max_head, struct http_request *r, size_t *used, int *status,
+    const char **why)
+{
+	return (head_of(2, in, max_head, r, used, status, why));
+}
+
+struct text
+http_version(const struct http_request *r)
+{
+	if (r->major == 2)
+		return (TEXT("HTTP/2.0"));
+	return (r->minor != 0 ? TEXT("HTTP/1.1") : TEXT("HTTP/1.0"));
 }

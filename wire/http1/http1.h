@@ -63,7 +63,7 @@ struct http_request {
 	/* Authority of an absolute-form, else Host, in normal form; the Host field has the same
 	 * value. */
 	struct text host;
-	uint8_t minor; /* HTTP/1.minor */
+	uint8_t major, minor; /* HTTP/major.minor; of 2 the minor is 1, as its rules are */
 	bool keep_alive;
 	bool expect_continue;
 	bool chunked;           /* Transfer-Encoding: chunked */
@@ -91,6 +91,10 @@ enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
 enum parse http1_head(struct text in, size_t max_head, struct http_request *, size_t *used,
     int *status, const char **why);
 
+/* The same for a head of wire/http2/request.h, whose version is HTTP/2.0. */
+enum parse http2_head(struct text in, size_t max_head, struct http_request *, size_t *used,
+    int *status, const char **why);
+
 /* The bytes of the head have moved from `from` to `to`: moves the slices.  Parsing the copy would
  * cost six times as much. */
 void http1_head_moved(struct http_request *, struct text from, const char *to);
@@ -109,8 +113,9 @@ enum parse http1_chunked(struct http1_chunked *, struct text *in, struct text *d
 /* The members of one Connection field: sets *close and *keep if one is close, keep-alive. */
 void http1_connection(struct text list, bool *close, bool *keep);
 
-const char *http1_name(enum http_known); /* "user-agent" */
-const char *http1_reason(int status);    /* "Not Found" */
+struct text http_version(const struct http_request *); /* "HTTP/1.1" */
+const char *http1_name(enum http_known);               /* "user-agent" */
+const char *http1_reason(int status);                  /* "Not Found" */
 /* Status for a file that cannot be sent, err is -errno; 0 gives 200. */
 int http1_status_of_errno(int err);
 

@@ -30,11 +30,21 @@ static const struct {
 	{ "server.graceful-restart-bg", NULL, NULL },
 	{ "server.h1-discard-backend-1xx", NULL, NULL },
 	{ "server.h2-discard-backend-1xx", NULL, NULL },
-	{ "server.h2c", "Clients speak HTTP/1.1; for HTTP/2 use a server in front.", NULL },
-	{ "server.h2proto", "Clients speak HTTP/1.1; for HTTP/2 use a server in front.", NULL },
 	{ "server.metrics-high-precision", NULL, NULL },
 	{ "server.pcre_jit", NULL, NULL },
 };
+
+/* False: it is another key, or has no value that can be read. */
+static bool
+take_flag(struct config *cfg, const struct conf_pair *p)
+{
+	struct conf *g = &cfg->global;
+	bool *on = text_eq(p->key, TEXT("server.h2proto")) ? &g->h2proto
+		   : text_eq(p->key, TEXT("server.h2c"))   ? &g->h2c
+							   : NULL;
+
+	return (on != NULL && switch_read(p->value, on));
+}
 
 static void
 note_flag(struct config *cfg, struct cfg_pos pos, const struct conf_pair *p)
@@ -64,6 +74,8 @@ cfg_features_check(struct config *cfg, struct cfg_pos pos, const struct conf_map
 	size_t i;
 
 	for (i = 0; i < m->n; i++) {
+		if (take_flag(cfg, &m->v[i]))
+			continue;
 		if (!text_eq(m->v[i].key, TEXT(GRACEFUL_KEY)))
 			note_flag(cfg, pos, &m->v[i]);
 		else if (text_u64(m->v[i].value, v) != 0 || *v > GRACEFUL_MAX_S)

@@ -1,0 +1,146 @@
+/* io/http2/impl.h -- inside io/http2/ only.
+ *
+ *   session.c    a connection: its life, its sends, the end
+ *   callbacks.c  what nghttp2 says of the bytes that came
+ *   stream.c     a stream: the transport of a request's socket
+ *   reply.c      ... its reply, as HEADERS and DATA
+ *   limits.c     what a client may do how often
+ *
+ * Only io/http2/ includes headers of nghttp2.
+ */
+#ifndef IO_HTTP2_IMPL_H
+#define IO_HTTP2_IMPL_H
+
+#include <nghttp2/nghttp2.h>
+#include "base/buf.h"
+#include "io/engine.h"
+#include "io/http2/http2.h"
+#include "io/transport.h"
+#include "wire/http2/request.h"
+
+/* Bytes that wait for the socket at most: a reply that becomes urgent is behind them. */
+#define HTTP2_BATCH (64u << 10)
+/* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
+#define HTTP2_EARLY 8u
+
+/* Rows of limits.c. */
+enum http2_flood {
+	FLOOD_RESETS,   /* streams that the client opens and resets */
+	FLOOD_STREAMS,  /* more streams than SETTINGS allow, again and again */
+	FLOOD_CONTROL,  /* PING, SETTINGS */
+	FLOOD_EMPTY,    /* frames without bytes */
+	FLOOD_WINDOWS,  /* small updates of windows */
+	FLOOD_PRIORITY, /* PRIORITY, PRIORITY_UPDATE */
+	FLOOD_HEADS,    /* heads far too long */
+	FLOODS
+};
+
+struct bucket { /* what is left, and when it was looked at last */
+	uint32_t left;
+	uint64_t at_ns;
+};
+
+struct http2 {
+	struct io *io;
+	struct io_sock *sock;
+	struct http2_conf conf;
+	const struct http2_calls *calls;
+	void *owner;
+	nghttp2_session *ng;
+	struct list streams;
+	unsigned nstreams;
+	/* Heads come one at a time. */
+	struct http2_request head;
+	uint64_t head_ns; /* its beginning; 0: none comes */
+	struct io_op send, soon;
+	struct iovec iov;
+	char *out; /* frames on their way: a window of the loop, or memory of its own */
+	size_t out_n, out_at;
+	uint64_t asked_ns, debt_ns; /* of the send on its way */
+	uint64_t moved_ns;          /* DATA went out last */
+	int32_t early[HTTP2_EARLY];
+	unsigned nearly;
+	struct bucket bucket[FLOODS];
+	const char *why;
+	int err;
+	uint8_t draining; /* 1: told, 2: the last stream is fixed */
+	bool out_owned;   /* out is from malloc */
+	bool sending, soon_due, timing;
+	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
+	bool stuck;      /* the socket is full */
+	bool ending, stopped, over;
+};
+
+enum stream_out { OUT_HEAD, OUT_BODY, OUT_DONE };
+
+struct http2_stream {
+	struct io_transport transport;
+	struct http2 *h2;
+	struct io_sock *sock; /* NULL: its owner has closed it, or has not made it yet */
+	struct list link;
+	int32_t id;
+	uint8_t out;  /* enum stream_out */
+	bool owned;   /* the owner has the transport */
+	bool closed;  /* nghttp2 has forgotten it */
+	bool broken;  /* reset, or the connection is gone */
+	bool counted; /* as a stream that was opened */
+	bool chunked, tunnel, no_body;
+	bool ended;    /* the client's end has come */
+	bool finished; /* our end is sent */
+	bool eof;      /* ours follows the bytes that are there */
+	bool deferred; /* nghttp2 waits for http2_stream_resume() */
+	bool prioritised;
+	struct buf in; /* of the body, not read yet */
+	size_t in_at;
+	size_t held;      /* bytes of the windows that these occupy */
+	struct buf reply; /* a head that has come in part */
+	int64_t left;     /* of the body; -1: unknown */
+	size_t dropped;   /* of the body, since nobody wants it */
+	size_t taken;     /* bytes of the parked send that went out */
+};
+
+static inline struct http2_stream *
+stream_of(const struct io_sock *s)
+{
+	return (container_of(s->transport, struct http2_stream, transport));
+}
+
+/* session.c */
+void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
+/* The connection is over: GOAWAY with this code. */
+void http2_fail(struct http2 *, uint32_t code, const char *why);
+/* Appends to out; a frame fits while out has less than a batch. */
+void http2_put(struct http2 *, const void *, size_t);
+void http2_last_stream(struct http2 *);
+
+/* callbacks.c */
+nghttp2_session_callbacks *http2_callbacks(void); /* NULL: no memory */
+
+/* stream.c */
+struct http2_stream *http2_stream_new(struct http2 *, int32_t id);
+void http2_stream_free(struct http2_stream *);
+bool http2_stream_take(struct http2_stream *, struct text); /* of the body; false: no memory */
+void http2_stream_ended(struct http2_stream *);
+void http2_stream_broken(struct http2_stream *); /* reset, or the connection is gone */
+void http2_stream_closed(struct http2_stream *, uint32_t code);
+void http2_stream_reset(struct http2_stream *, uint32_t code);
+void http2_streams_unblock(struct http2 *); /* the socket has room, or windows have opened */
+void http2_streams_stuck(struct http2 *);   /* ... it is full: pages are given back */
+bool http2_stream_is_blocked(const struct http2_stream *);
+void http2_stream_resume(struct http2_stream *);
+
+/* reply.c */
+/* As send() of struct io_transport_calls. */
+int64_t http2_reply_send(struct http2_stream *, const struct iovec *, int n);
+ssize_t http2_reply_read_data(nghttp2_session *, int32_t id, uint8_t *, size_t, uint32_t *flags,
+    nghttp2_data_source *, void *);
+int http2_reply_send_data(nghttp2_session *, nghttp2_frame *, const uint8_t *head, size_t n,
+    nghttp2_data_source *, void *);
+
+/* limits.c */
+void http2_limits_init(struct http2 *);
+/* Takes n of the bucket.  False: it was empty, and the connection is over. */
+bool http2_limit(struct http2 *, enum http2_flood, unsigned n);
+void http2_limit_earn(struct http2 *, enum http2_flood, unsigned n);
+
+#endif

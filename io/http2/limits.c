@@ -1,0 +1,70 @@
+/* io/http2/limits.c -- what a client may do how often: a bucket for each kind of frame that costs
+ * the server more than the client.
+ *
+ * A bucket holds `most`, and gets `rate` a second.  Frames that replies make necessary fill theirs,
+ * too: a window update for DATA, a priority for a stream.
+ */
+#include "io/http2/impl.h"
+
+#define C(name) offsetof(struct io_counters, http2_flood_##name)
+
+static const struct {
+	uint32_t most, rate;
+	uint32_t counter;
+	const char *why;
+} limits[FLOODS] = {
+	/* a browser that leaves a page resets all streams of it */
+	[FLOOD_RESETS] = { 200, 50, C(resets), "too many streams were reset" },
+	[FLOOD_STREAMS] = { 100, 10, C(streams), "too many streams at once, again and again" },
+	[FLOOD_CONTROL] = { 100, 10, C(control), "too many PING or SETTINGS frames" },
+	[FLOOD_EMPTY] = { 100, 10, C(empty), "too many frames without bytes" },
+	[FLOOD_WINDOWS] = { 1000, 100, C(windows), "too many WINDOW_UPDATE frames" },
+	[FLOOD_PRIORITY] = { 200, 20, C(priority), "too many changes of priorities" },
+	[FLOOD_HEADS] = { 1, 0, C(heads), "a request head that is far too long" },
+};
+
+void
+http2_limits_init(struct http2 *h)
+{
+	unsigned i;
+
+	for (i = 0; i < FLOODS; i++)
+		h->bucket[i] = (struct bucket){ limits[i].most, io_now(h->io) };
+}
+
+static void
+refill(struct bucket *b, enum http2_flood f, uint64_t now)
+{
+	uint64_t more = (now - b->at_ns) / NS_PER_MS * limits[f].rate / 1000;
+
+	if (more == 0)
+		return;
+	b->at_ns = now;
+	more += b->left;
+	b->left = more < limits[f].most ? (uint32_t)more : limits[f].most;
+}
+
+bool
+http2_limit(struct http2 *h, enum http2_flood f, unsigned n)
+{
+	struct bucket *b = &h->bucket[f];
+
+	refill(b, f, io_now(h->io));
+	if (b->left >= n) {
+		b->left -= n;
+		return (true);
+	}
+	if (!h->over) {
+		count_at(h->io->counters, limits[f].counter);
+		http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, limits[f].why);
+	}
+	return (false);
+}
+
+void
+http2_limit_earn(struct http2 *h, enum http2_flood f, unsigned n)
+{
+	struct bucket *b = &h->bucket[f];
+
+	b->left = b->left + n < limits[f].most ? b->left + n : limits[f].most;
+}

@@ -1,0 +1,316 @@
+/* io/http2/reply.c -- the reply of a stream, as HEADERS and DATA.
+ *
+ *   send(): [head of HTTP/1][body...]    the head is taken at once: HEADERS wait for their turn
+ *           parked with the body         read_data() in the stream's turn: how many bytes
+ *                                        send_data(): copied from where they lie
+ *
+ * A send ends when all its bytes went out.  Until then `taken` counts those that did.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/http2/impl.h"
+#include "io/loop/virtual.h"
+#include "wire/http2/reply.h"
+
+/* ---- the head */
+
+static nghttp2_nv
+nv_of(struct text name, struct text value)
+{
+	return ((nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name.p,
+	    .namelen = name.n,
+	    .value = (uint8_t *)(uintptr_t)value.p,
+	    .valuelen = value.n });
+}
+
+static size_t
+put_fields(const struct http2_reply *r, char status[4], nghttp2_nv *nv)
+{
+	size_t n = 0;
+	unsigned i;
+
+	status[0] = (char)('0' + r->status / 100 % 10);
+	status[1] = (char)('0' + r->status / 10 % 10);
+	status[2] = (char)('0' + r->status % 10);
+	nv[n++] = nv_of(TEXT(":status"), (struct text){ status, 3 });
+	for (i = 0; i < r->n; i++)
+		nv[n++] = nv_of(r->field[i].name, r->field[i].value);
+	return (n);
+}
+
+static bool
+has_no_body(const struct http2_stream *st, const struct http2_reply *r)
+{
+	return (st->no_body || r->status == 204 || r->status == 304 || r->length == 0);
+}
+
+static int
+submit_final(struct http2_stream *st, const struct http2_reply *r, const nghttp2_nv *nv, size_t n)
+{
+	nghttp2_data_provider data = { .source.ptr = st, .read_callback = http2_reply_read_data };
+	bool none = has_no_body(st, r);
+
+	st->out = none ? OUT_DONE : OUT_BODY;
+	st->left = r->length;
+	return (nghttp2_submit_response(st->h2->ng, st->id, nv, n, none ? NULL : &data));
+}
+
+/* 101 is the 200 of a tunnel; other 1xx come before the reply. */
+static int
+submit(struct http2_stream *st, struct http2_reply *r)
+{
+	nghttp2_nv nv[HTTP2_REPLY_FIELDS + 1];
+	char status[4];
+	size_t n;
+
+	if (r->status == 101 && !st->tunnel)
+		return (-EPROTO);
+	if (st->tunnel && r->status != 101)
+		st->tunnel = false; /* refused */
+	if (r->status == 101) {
+		r->status = 200;
+		r->length = -1;
+	}
+	n = put_fields(r, status, nv);
+	if (r->status < 200)
+		return (nghttp2_submit_headers(st->h2->ng, NGHTTP2_FLAG_NONE, st->id, NULL, nv, n,
+		    NULL));
+	return (submit_final(st, r, nv, n));
+}
+
+static int
+take_head(struct http2_stream *st, char *head, size_t n)
+{
+	struct http2_reply r;
+
+	if (!http2_reply_read(head, n, &r) || submit(st, &r) != 0)
+		return (-EPROTO);
+	http2_want_turn(st->h2);
+	return (0);
+}
+
+/* A head of the server is in one piece, which is its own memory: other replies may use the same. */
+static int64_t
+take_copy(struct http2_stream *st, const char *p, size_t n)
+{
+	char head[4096];
+
+	if (n > sizeof(head))
+		return (0);
+	memcpy(head, p, n);
+	return (take_head(st, head, n) == 0 ? (int64_t)n : -EPROTO);
+}
+
+/* Bytes of the send that belong to the head; it may go on in the next send.  -EPROTO. */
+static int64_t
+collect_head(struct http2_stream *st, const struct iovec *iov, int n)
+{
+	size_t had = st->reply.n, end;
+	int i, err;
+
+	for (i = 0; i < n && st->reply.n <= HTTP2_REPLY_MAX; i++) {
+		buf_add(&st->reply, iov[i].iov_base, iov[i].iov_len);
+		end = http2_reply_end(st->reply.p, st->reply.n);
+		if (end == 0)
+			continue;
+		err = take_head(st, st->reply.p, end);
+		buf_free(&st->reply);
+		return (err == 0 ? (int64_t)(end - had) : err);
+	}
+	return (st->reply.failed || st->reply.n > HTTP2_REPLY_MAX ? -EPROTO
+								  : (int64_t)(st->reply.n - had));
+}
+
+static int64_t
+next_head(struct http2_stream *st, const struct iovec *iov, int n)
+{
+	size_t end = st->reply.n == 0 ? http2_reply_end(iov->iov_base, iov->iov_len) : 0;
+	int64_t k = end != 0 ? take_copy(st, iov->iov_base, end) : 0;
+
+	return (k != 0 ? k : collect_head(st, iov, n));
+}
+
+/* ---- the sends */
+
+struct pieces {
+	const struct iovec *iov;
+	int n;
+	size_t at; /* in the first one */
+};
+
+/* The pieces after the first k bytes. */
+static struct pieces
+pieces_after(const struct iovec *iov, int n, size_t k)
+{
+	struct pieces p = { iov, n, k };
+
+	while (p.n > 0 && p.at >= p.iov->iov_len) {
+		p.at -= p.iov->iov_len;
+		p.iov++;
+		p.n--;
+	}
+	return (p);
+}
+
+static size_t
+size_of(const struct iovec *iov, int n)
+{
+	size_t sum = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	return (sum);
+}
+
+/* Heads at the front of what is left: one, or interim ones before it. */
+static int
+take_heads(struct http2_stream *st, const struct iovec *iov, int n, size_t all)
+{
+	struct pieces p;
+	struct iovec first;
+	int64_t k;
+
+	while (st->out == OUT_HEAD && st->taken < all) {
+		p = pieces_after(iov, n, st->taken);
+		first = (struct iovec){ (char *)p.iov->iov_base + p.at, p.iov->iov_len - p.at };
+		k = next_head(st, &first, 1);
+		if (k <= 0)
+			return (-EPROTO);
+		st->taken += (size_t)k;
+	}
+	return (0);
+}
+
+static int64_t
+report(struct http2_stream *st)
+{
+	size_t n = st->taken;
+
+	st->taken = 0;
+	return (n > 0 ? (int64_t)n : -EAGAIN);
+}
+
+int64_t
+http2_reply_send(struct http2_stream *st, const struct iovec *iov, int n)
+{
+	size_t all = size_of(iov, n);
+
+	if (take_heads(st, iov, n, all) != 0) {
+		st->taken = 0;
+		return (-EPROTO);
+	}
+	if (st->out == OUT_DONE)
+		st->taken = all; /* more than the head has announced */
+	if (st->taken == all)
+		return (report(st));
+	if (http2_stream_is_blocked(st)) {
+		st->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+		return (report(st));
+	}
+	http2_stream_resume(st);
+	return (-EAGAIN);
+}
+
+/* ---- its turn */
+
+static struct io_op *
+parked(const struct http2_stream *st)
+{
+	return (st->sock != NULL ? st->sock->wr : NULL);
+}
+
+/* Bytes of the parked send that may go out. */
+static size_t
+offered(const struct http2_stream *st, const struct io_op *op)
+{
+	size_t n;
+
+	if (op == NULL || op->kind != IO_SEND || st->broken)
+		return (0);
+	n = size_of(op->send.iov, op->send.n) - st->taken;
+	return (st->left >= 0 && (uint64_t)st->left < n ? (size_t)st->left : n);
+}
+
+static ssize_t
+nothing(struct http2_stream *st, const struct io_op *op, uint32_t *flags)
+{
+	if (st->eof) {
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		st->out = OUT_DONE;
+		return (0);
+	}
+	if (op != NULL && op->kind == IO_WRITABLE)
+		io_sock_event(st->h2->io, st->sock, SOCK_WRITABLE);
+	st->deferred = true;
+	return (NGHTTP2_ERR_DEFERRED);
+}
+
+ssize_t
+http2_reply_read_data(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t most, uint32_t *flags,
+    nghttp2_data_source *source, void *arg)
+{
+	struct http2_stream *st = source->ptr;
+	struct io_op *op = parked(st);
+	size_t n = offered(st, op);
+
+	if (st->h2->out_n >= HTTP2_BATCH)
+		return (NGHTTP2_ERR_PAUSE);
+	if (n == 0)
+		return (nothing(st, op, flags));
+	if (n > most)
+		n = most;
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	if ((uint64_t)st->left == n)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return ((ssize_t)n);
+}
+
+/* The send that is parked ends with what went out. */
+static void
+complete(struct http2_stream *st, struct io_op *op)
+{
+	size_t n = st->taken;
+
+	st->taken = 0;
+	st->sock->wr = NULL;
+	io_complete(op, (int64_t)n);
+}
+
+static void
+copy_out(struct http2_stream *st, const struct io_op *op, size_t n)
+{
+	struct pieces p = pieces_after(op->send.iov, op->send.n, st->taken);
+	size_t k;
+
+	for (; n > 0; n -= k) {
+		k = p.iov->iov_len - p.at < n ? p.iov->iov_len - p.at : n;
+		http2_put(st->h2, (const char *)p.iov->iov_base + p.at, k);
+		st->taken += k;
+		p.iov++;
+		p.at = 0;
+	}
+}
+
+int
+http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *head, size_t n,
+    nghttp2_data_source *source, void *arg)
+{
+	struct http2_stream *st = source->ptr;
+	struct io_op *op = parked(st);
+	struct http2 *h = st->h2;
+
+	http2_put(h, head, 9);
+	copy_out(st, op, n);
+	h->moved_ns = io_now(h->io);
+	io_moved(h->io, n, n);
+	http2_limit_earn(h, FLOOD_WINDOWS, 4);
+	if (st->left >= 0)
+		st->left -= (int64_t)n;
+	if (st->left == 0)
+		st->out = OUT_DONE;
+	if (st->left == 0 || st->taken == size_of(op->send.iov, op->send.n))
+		complete(st, op);
+	return (0);
+}

@@ -1,0 +1,391 @@
+/* io/http2/session.c -- a connection: its life, its sends, the end.
+ *
+ *   http2_receive()      --> nghttp2 --> callbacks.c --> requests, whose replies may be there at once
+ *   a stream has bytes   --> http2_want_turn() --> once for all that happen in this round
+ *                        --> flush(): a batch of frames, in the turns that nghttp2 gives
+ *                        --> IO_SEND --> sent() --> the next batch
+ *
+ * A batch is what waits for the socket.  Everything else waits for its turn, so that a small reply
+ * that is ready overtakes large ones, and nothing of a client that does not read is copied.
+ */
+#include "io/http2/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/rate.h"
+
+/* Bytes of bodies that a client may send before the server has used them. */
+#define WINDOW_ALL (1 << 20)
+#define TABLE_SIZE 4096u
+/* A client that was told of the end has its last requests on the way that long. */
+#define DRAIN_MS 1000u
+
+static void flush(struct http2 *);
+
+/* ---- the end */
+
+void
+http2_fail(struct http2 *h, uint32_t code, const char *why)
+{
+	if (h->over)
+		return;
+	h->over = true;
+	h->why = why;
+	(void)nghttp2_session_terminate_session(h->ng, code);
+	http2_want_turn(h);
+}
+
+static void
+ended(struct http2 *h, int err)
+{
+	struct http2_stream *st;
+
+	if (err != 0) {
+		h->over = true;
+		h->err = err;
+		list_each(st, &h->streams, link)
+			http2_stream_broken(st);
+	}
+	h->calls->ended(h, err); /* may free *h */
+}
+
+/* Nothing is left to be sent. */
+static bool
+is_quiet(const struct http2 *h)
+{
+	return (!h->sending && !h->soon_due && h->out_n == 0);
+}
+
+/* ---- sending */
+
+void
+http2_put(struct http2 *h, const void *p, size_t n)
+{
+	must(h->out != NULL && h->out_n + n <= h->io->window);
+	memcpy(h->out + h->out_n, p, n);
+	h->out_n += n;
+}
+
+static void
+out_free(struct http2 *h)
+{
+	if (h->out_owned)
+		free(h->out);
+	else
+		io_give_back(h->io, h->out);
+	h->out = NULL;
+	h->out_owned = false;
+	h->out_n = h->out_at = 0;
+}
+
+/* The socket may be full for minutes: what is left moves to memory of its size. */
+static void
+keep_rest(struct http2 *h)
+{
+	size_t n = h->out_n - h->out_at;
+	char *p;
+
+	if (h->out_owned || (p = malloc(n)) == NULL)
+		return;
+	memcpy(p, h->out + h->out_at, n);
+	out_free(h);
+	h->out = p;
+	h->out_n = n;
+	h->out_owned = true;
+}
+
+static void
+sent(struct io_op *op)
+{
+	struct http2 *h = container_of(op, struct http2, send);
+
+	h->sending = false;
+	if (h->conf.send_rate != 0)
+		debt_note(&h->debt_ns, io_now(h->io) - h->asked_ns, op->res, h->conf.send_rate);
+	if (op->res > 0)
+		h->out_at += (size_t)op->res;
+	if (op->res > 0 && h->out_at == h->out_n)
+		h->out_n = h->out_at = 0;
+	if (h->stopped || op->res <= 0)
+		ended(h, op->res <= 0 ? (int)op->res : -ECANCELED);
+	else
+		flush(h);
+}
+
+static void
+submit(struct http2 *h)
+{
+	h->iov = (struct iovec){ h->out + h->out_at, h->out_n - h->out_at };
+	h->send.send.iov = &h->iov;
+	h->send.send.n = h->send.send.first = 1;
+	h->send.deadline_ms = debt_patience_ms(h->debt_ns, h->conf.send_ms);
+	h->asked_ns = io_now(h->io);
+	h->sending = true;
+	op_submit(h->io, &h->send);
+}
+
+/* What a full socket has left of a batch goes first; its streams wait. */
+static void
+send_rest(struct http2 *h)
+{
+	h->stuck = true;
+	http2_streams_stuck(h);
+	keep_rest(h);
+	submit(h);
+}
+
+static void
+end_of_flush(struct http2 *h)
+{
+	out_free(h);
+	if (h->ending && is_quiet(h))
+		ended(h, 0);
+}
+
+/* True: frames are in out. */
+static bool
+collect(struct http2 *h)
+{
+	int rc;
+
+	if (h->out_owned)
+		out_free(h);
+	if (h->out == NULL && (h->out = io_window_get(h->io)) == NULL)
+		return (false);
+	rc = nghttp2_session_send(h->ng);
+	if (rc != 0 && !h->over) {
+		h->over = true;
+		h->why = nghttp2_strerror(rc);
+	}
+	return (h->out_n != 0);
+}
+
+static void
+flush(struct http2 *h)
+{
+	if (h->sending || h->stopped)
+		return;
+	if (h->out_at < h->out_n) {
+		send_rest(h);
+		return;
+	}
+	if (h->stuck) {
+		h->stuck = false;
+		http2_streams_unblock(h);
+	}
+	if (collect(h))
+		submit(h);
+	else
+		end_of_flush(h);
+}
+
+static void
+turn(struct io_op *op)
+{
+	struct http2 *h = container_of(op, struct http2, soon);
+
+	h->soon_due = false;
+	if (h->stopped)
+		ended(h, -ECANCELED);
+	else if (h->sending)
+		return; /* sent() goes on */
+	else
+		flush(h);
+}
+
+void
+http2_want_turn(struct http2 *h)
+{
+	if (h->soon_due || h->in_receive || h->sending || h->stopped)
+		return;
+	h->soon_due = true;
+	op_soon(h->io, &h->soon, turn);
+}
+
+/* ---- receiving */
+
+int
+http2_receive(struct http2 *h, struct text bytes)
+{
+	ssize_t n;
+
+	if (h->over)
+		return (-EPROTO);
+	h->in_receive = true;
+	n = nghttp2_session_mem_recv(h->ng, (const uint8_t *)bytes.p, bytes.n);
+	h->in_receive = false;
+	if (n < 0 && !h->over) {
+		h->over = true;
+		h->why = nghttp2_strerror((int)n);
+	}
+	http2_want_turn(h);
+	if (n == NGHTTP2_ERR_NOMEM)
+		return (-ENOMEM);
+	return (h->over || n < 0 || nghttp2_session_want_read(h->ng) == 0 ? -EPROTO : 0);
+}
+
+uint64_t
+http2_head_since(const struct http2 *h)
+{
+	return (h->head_ns);
+}
+
+size_t
+http2_head_bytes(const struct http2 *h)
+{
+	return (h->head_ns != 0 ? h->head.head.cap + h->head.values.cap + h->head.cookies.cap : 0);
+}
+
+const char *
+http2_why(const struct http2 *h)
+{
+	return (h->why);
+}
+
+unsigned
+http2_streams(const struct http2 *h)
+{
+	return (h->nstreams);
+}
+
+bool
+http2_is_busy(const struct http2 *h)
+{
+	return (h->sending || h->soon_due);
+}
+
+void *
+http2_owner(const struct http2 *h)
+{
+	return (h->owner);
+}
+
+/* ---- no further streams */
+
+void
+http2_last_stream(struct http2 *h)
+{
+	if (h->draining != 1)
+		return;
+	h->draining = 2;
+	(void)nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE,
+	    nghttp2_session_get_last_proc_stream_id(h->ng), NGHTTP2_NO_ERROR, NULL, 0);
+	http2_want_turn(h);
+}
+
+/* Requests may be on their way: the answer to a PING comes after them (RFC 9113 6.8). */
+void
+http2_drain(struct http2 *h)
+{
+	if (h->draining != 0 || h->over)
+		return;
+	h->draining = 1;
+	(void)nghttp2_submit_shutdown_notice(h->ng);
+	(void)nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, NULL);
+	http2_want_turn(h);
+}
+
+bool
+http2_is_drained(const struct http2 *h)
+{
+	return (h->draining == 2 && h->nstreams == 0);
+}
+
+void
+http2_end(struct http2 *h)
+{
+	h->ending = true;
+	if (!h->over)
+		http2_fail(h, NGHTTP2_NO_ERROR, NULL);
+	h->over = true;
+	http2_want_turn(h);
+}
+
+void
+http2_stop(struct http2 *h)
+{
+	h->stopped = h->over = true;
+	if (h->sending)
+		op_cancel(h->io, &h->send);
+	if (h->soon_due)
+		op_cancel(h->io, &h->soon);
+}
+
+/* ---- life */
+
+static int
+tell_settings(struct http2 *h)
+{
+	const nghttp2_settings_entry set[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, h->conf.max_streams },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h->conf.max_head },
+		{ NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1 },
+		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
+	};
+
+	return (nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, set, NELEM(set)));
+}
+
+static int
+open_session(struct http2 *h, nghttp2_session_callbacks *cb)
+{
+	nghttp2_option *o;
+	int rc;
+
+	if (nghttp2_option_new(&o) != 0)
+		return (NGHTTP2_ERR_NOMEM);
+	nghttp2_option_set_no_auto_window_update(o, 1);
+	nghttp2_option_set_no_closed_streams(o, 1);
+	nghttp2_option_set_max_deflate_dynamic_table_size(o, TABLE_SIZE);
+	nghttp2_option_set_builtin_recv_extension_type(o, NGHTTP2_PRIORITY_UPDATE);
+	rc = nghttp2_session_server_new2(&h->ng, cb, h, o);
+	nghttp2_option_del(o);
+	return (rc);
+}
+
+struct http2 *
+http2_new(struct io *io, struct io_sock *sock, const struct http2_conf *conf,
+    const struct http2_calls *calls, void *owner)
+{
+	nghttp2_session_callbacks *cb = http2_callbacks();
+	struct http2 *h = cb != NULL ? calloc(1, sizeof(*h)) : NULL;
+
+	if (h == NULL)
+		return (NULL);
+	h->io = io;
+	h->sock = sock;
+	h->conf = *conf;
+	h->calls = calls;
+	h->owner = owner;
+	list_init(&h->streams);
+	http2_request_init(&h->head, conf->max_head);
+	http2_limits_init(h);
+	op_init(&h->send, IO_SEND, sent);
+	h->send.sock = sock;
+	if (open_session(h, cb) != 0 || tell_settings(h) != 0 ||
+	    nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, WINDOW_ALL) != 0) {
+		http2_free(h);
+		return (NULL);
+	}
+	return (h);
+}
+
+void
+http2_free(struct http2 *h)
+{
+	struct http2_stream *st;
+
+	if (h == NULL)
+		return;
+	must(!http2_is_busy(h));
+	nghttp2_session_del(h->ng);
+	list_each(st, &h->streams, link) {
+		must(!st->owned);
+		http2_stream_free(st);
+	}
+	http2_request_free(&h->head);
+	if (h->out != NULL)
+		out_free(h);
+	free(h);
+}

@@ -1,0 +1,283 @@
+/* server/conn/http2.c -- a client's connection that carries streams, each of which is a struct conn
+ * with a parent.
+ *
+ *   parent   the socket, its peer, its place among the connections; its state is st_http2
+ *   stream   one request, from st_read_head to st_close, on a socket of io/http2/
+ *
+ * So a stream has what a connection of one request has, and limits count what they always did:
+ * connections by their parents, requests by their streams.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/http2/http2.h"
+#include "server/conn/impl.h"
+#include "server/module/module.h"
+
+#define LINGER_MS 2000u
+/* The first line of the preface (RFC 9113 3.4); the library checks the rest. */
+#define PRI "PRI * HTTP/2.0\r\n"
+
+bool
+conn_speaks_http2(const struct conn *c)
+{
+	const struct conf *v = c->w->base.global;
+
+	if (c->nreq != 0 || c->parent != NULL)
+		return (false);
+	if (c->sock.transport != NULL)
+		return (io_sock_is_http2(&c->sock));
+	return (v->h2proto && v->h2c && text_starts(c->in, TEXT(PRI)));
+}
+
+/* ---- streams */
+
+static struct conn *
+stream_make(struct conn *p, struct io_transport *t)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return (NULL);
+	c->parent = p;
+	c->w = p->w;
+	c->id = p->id;
+	c->nreq = p->nreq++;
+	c->peer = p->peer;
+	c->listener = p->listener;
+	c->trust = p->trust;
+	c->trusted = p->trusted;
+	c->proxied = p->proxied;
+	c->tls = p->tls;
+	c->secure = p->secure;
+	c->bans_seen = p->bans_seen;
+	c->handshake_us = p->handshake_us;
+	p->handshake_us = 0;
+	c->close_after = true;
+	c->state = &st_read_head;
+	io_sock_init(&c->sock, -1);
+	io_sock_plug(&c->sock, t);
+	op_init(&c->op, IO_RECV, NULL);
+	c->op.sock = &c->sock;
+	list_init(&c->link);
+	list_add_tail(&p->streams, &c->link);
+	return (c);
+}
+
+static bool
+stream_begins(struct http2 *h, struct io_transport *t, struct text head)
+{
+	struct conn *p = http2_owner(h), *c;
+
+	if (p->closing || (c = stream_make(p, t)) == NULL)
+		return (false);
+	shared_set(c->w->nstreams, c->w->nstreams + 1);
+	p->nstreams++;
+	c->in = head;
+	conn_run(c);
+	return (true);
+}
+
+void
+conn_stream_left(struct conn *c)
+{
+	struct conn *p = c->parent;
+
+	shared_set(c->w->nstreams, c->w->nstreams - 1);
+	p->nstreams--;
+	p->bans_seen = c->bans_seen;
+	if (c->r != NULL || p->nstreams == 0)
+		p->quiet_ns = io_now(c->w->base.io);
+	if (p->closing)
+		(void)conn_ended_while_waiting(p);
+	else if (p->nstreams == 0)
+		conn_http2_look(p);
+}
+
+void
+conn_stop_streams(struct conn *p)
+{
+	struct conn *c;
+
+	list_each(c, &p->streams, link)
+		conn_stop(c);
+	http2_stop(p->h2);
+}
+
+/* ---- the connection */
+
+/* All is sent, or nothing more can be. */
+static void
+session_ended(struct http2 *h, int err)
+{
+	struct conn *p = http2_owner(h);
+
+	if (conn_ended_while_waiting(p))
+		return;
+	if (err != 0) {
+		if (p->nstreams != 0)
+			count(p->w->base.counts.conn, client_gone);
+		conn_stop(p);
+		return;
+	}
+	p->h2_ended = true;
+	if (conn_input_ends(p))
+		conn_run(p);
+}
+
+static const struct http2_calls calls = {
+	.stream = stream_begins,
+	.ended = session_ended,
+};
+
+static bool
+begin(struct conn *p)
+{
+	const struct conf *v = p->w->base.global;
+	const struct http2_conf conf = { .max_streams = HTTP2_STREAMS,
+		.max_head = v->max_head,
+		.head_ms = (uint32_t)(1000 * v->read_idle),
+		.send_ms = (uint32_t)(1000 * v->write_idle),
+		.send_rate = (uint32_t)v->min_write_rate };
+
+	p->h2 = http2_new(p->w->base.io, &p->sock, &conf, &calls, p);
+	p->quiet_ns = io_now(p->w->base.io);
+	list_init(&p->streams);
+	return (p->h2 != NULL);
+}
+
+static void
+tell_over(const struct conn *p)
+{
+	const char *why = http2_why(p->h2);
+	char name[CLIENT_ADDR_MAX];
+
+	if (why == NULL)
+		return;
+	count(p->w->base.counts.conn, http2_failed);
+	log_limited(1, LOG_INFO, NULL, "http2.failed",
+	    LF_STR("address", client_addr_text(&p->peer.sa, name)), LF_U64("connection", p->id),
+	    LF_STR("why", why), LF_STR("then", "connection closed"));
+}
+
+/* The client has broken a rule: its streams end, and it is told. */
+static const struct conn_state *
+over(struct conn *p)
+{
+	struct conn *c;
+
+	tell_over(p);
+	p->h2_over = true;
+	list_each(c, &p->streams, link)
+		conn_stop(c);
+	http2_end(p->h2);
+	return (WAIT);
+}
+
+/* What the client sends without an end is dropped for a while, so that it can read why. */
+static const struct conn_state *
+linger(struct conn *p)
+{
+	p->in = TEXT_NONE;
+	p->in_err = 0;
+	io_sock_shutdown(&p->sock);
+	p->head_ns = io_now(p->w->base.io);
+	return (&st_linger);
+}
+
+/* Since the last stream ended, or since the last byte of a head that is not complete. */
+static uint64_t
+idle_ms(const struct conn *p)
+{
+	return ((io_now(p->w->base.io) - p->quiet_ns) / NS_PER_MS);
+}
+
+static uint64_t
+head_ms(const struct conn *p)
+{
+	uint64_t since = http2_head_since(p->h2);
+
+	return (since != 0 ? (io_now(p->w->base.io) - since) / NS_PER_MS : 0);
+}
+
+/* Milliseconds until the connection is looked at, at the latest; 0: its time is over. */
+static uint64_t
+patience(const struct conn *p)
+{
+	uint64_t most = 1000 * (uint64_t)p->idle_s, head = 1000 * p->w->base.global->read_idle, ms;
+
+	ms = p->nstreams != 0 || idle_ms(p) < most ? most : 0;
+	if (p->nstreams == 0 && ms != 0)
+		ms -= idle_ms(p);
+	if (http2_head_since(p->h2) == 0)
+		return (ms);
+	head = head > head_ms(p) ? head - head_ms(p) : 0;
+	return (head < ms ? head : ms);
+}
+
+void
+conn_http2_look(struct conn *p)
+{
+	const struct conf *v = p->w->base.global;
+
+	if (p->closing || p->h2_over)
+		return;
+	p->idle_s = (uint32_t)(p->nreq != 0 ? v->keepalive_idle : v->read_idle);
+	if (p->nreq >= v->keepalive_requests || p->close_after ||
+	    counters_leaving(p->w->base.conf.counters_list))
+		http2_drain(p->h2);
+	if (http2_is_drained(p->h2)) {
+		p->h2_over = true;
+		http2_end(p->h2);
+	}
+	conn_phase_show(p);
+}
+
+static const struct conn_state *
+too_late(struct conn *p)
+{
+	if (p->nreq != 0 && http2_head_since(p->h2) == 0)
+		conn_tell_timeout(p);
+	else
+		count(p->w->base.counts.conn, bad_requests);
+	return (over(p));
+}
+
+static const struct conn_state *
+client_left(struct conn *p)
+{
+	if (p->nstreams != 0)
+		count(p->w->base.counts.conn, client_gone);
+	conn_stop(p);
+	return (WAIT);
+}
+
+const struct conn_state *
+conn_http2(struct conn *p)
+{
+	struct text in = p->in;
+	uint64_t ms;
+	int err = 0;
+
+	if (p->h2 == NULL && !begin(p))
+		return (&st_close);
+	if (p->h2_ended)
+		return (linger(p));
+	if (p->in_err != 0 && p->in_err != -ETIMEDOUT)
+		return (client_left(p));
+	p->in = TEXT_NONE;
+	if (in.n != 0)
+		err = http2_receive(p->h2, in);
+	buf_free(&p->own);
+	if (p->h2_over)
+		return (conn_want_bytes(p, LINGER_MS));
+	if (err != 0)
+		return (over(p));
+	conn_http2_look(p);
+	ms = patience(p);
+	if (ms == 0)
+		return (too_late(p));
+	return (conn_want_bytes(p, (uint32_t)ms));
+}

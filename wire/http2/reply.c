@@ -1,0 +1,88 @@
+/* wire/http2/reply.c -- see reply.h */
+#include "wire/http2/reply.h"
+
+size_t
+http2_reply_end(const char *p, size_t n)
+{
+	const char *hit = n >= 4 ? memmem(p, n, "\r\n\r\n", 4) : NULL;
+
+	return (hit != NULL ? (size_t)(hit - p) + 4 : 0);
+}
+
+/* RFC 9113 8.2.2.  The keep-alive of an application does not come this far. */
+static bool
+is_of_connection(struct text name)
+{
+	switch (name.n) {
+	case 7: return (text_eq(name, TEXT("upgrade")));
+	case 10: return (text_eq(name, TEXT("connection")) || text_eq(name, TEXT("keep-alive")));
+	case 16: return (text_eq(name, TEXT("proxy-connection")));
+	case 17: return (text_eq(name, TEXT("transfer-encoding")));
+	default: return (false);
+	}
+}
+
+/* Of the handshake of HTTP/1 only. */
+static bool
+is_of_switch(const struct http2_reply *r, struct text name)
+{
+	return (r->status == 101 && text_eq(name, TEXT("sec-websocket-accept")));
+}
+
+static bool
+add_field(struct http2_reply *r, struct text name, struct text value)
+{
+	uint64_t n;
+
+	if (is_of_connection(name) || is_of_switch(r, name))
+		return (true);
+	if (r->n == HTTP2_REPLY_FIELDS)
+		return (false);
+	if (text_eq(name, TEXT("content-length")) && text_u64(value, &n) == 0 && n <= INT64_MAX)
+		r->length = (int64_t)n;
+	r->field[r->n++] = (struct http2_field){ name, value };
+	return (true);
+}
+
+/* One line without its end. */
+static bool
+read_field(struct http2_reply *r, char *line, size_t n)
+{
+	char *colon = memchr(line, ':', n), *p;
+
+	if (colon == NULL || colon == line)
+		return (false);
+	for (p = line; p < colon; p++)
+		if (*p >= 'A' && *p <= 'Z')
+			*p |= 0x20;
+	return (add_field(r, (struct text){ line, (size_t)(colon - line) },
+	    text_trim((struct text){ colon + 1, n - (size_t)(colon + 1 - line) })));
+}
+
+static bool
+read_status(const char *p, size_t n, int *status)
+{
+	if (n < 12 || memcmp(p, "HTTP/1.", 7) != 0 || !byte_is_digit(p[9]) ||
+	    !byte_is_digit(p[10]) || !byte_is_digit(p[11]))
+		return (false);
+	*status = 100 * (p[9] - '0') + 10 * (p[10] - '0') + p[11] - '0';
+	return (*status >= 100);
+}
+
+bool
+http2_reply_read(char *head, size_t n, struct http2_reply *r)
+{
+	char *p = head, *end = head + n, *eol;
+
+	r->n = 0;
+	r->length = -1;
+	eol = memchr(p, '\r', n);
+	if (eol == NULL || !read_status(p, (size_t)(eol - p), &r->status))
+		return (false);
+	for (p = eol + 2; p < end && *p != '\r'; p = eol + 2) {
+		eol = memchr(p, '\r', (size_t)(end - p));
+		if (eol == NULL || !read_field(r, p, (size_t)(eol - p)))
+			return (false);
+	}
+	return (true);
+}

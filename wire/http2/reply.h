@@ -1,0 +1,33 @@
+/* wire/http2/reply.h -- the head of a reply in HTTP/1, as the fields of HTTP/2.
+ *
+ *   HTTP/1.1 200 OK CRLF  Content-Length: 5 CRLF  Connection: close CRLF CRLF
+ *   --> 200, "content-length" "5", and 5 bytes follow
+ *
+ * Pure.  Fields of a connection are left out; the server made the head, so the rest is as it is.
+ */
+#ifndef WIRE_HTTP2_REPLY_H
+#define WIRE_HTTP2_REPLY_H
+
+#include "base/text.h"
+
+#define HTTP2_REPLY_FIELDS 256u
+#define HTTP2_REPLY_MAX    (96u << 10) /* bytes of a head */
+
+struct http2_field {
+	struct text name, value; /* slices of the head, which is written to */
+};
+
+struct http2_reply {
+	int status;
+	int64_t length; /* of Content-Length; -1: none */
+	unsigned n;
+	struct http2_field field[HTTP2_REPLY_FIELDS];
+};
+
+/* Bytes up to and including the empty line; 0: it has not come. */
+size_t http2_reply_end(const char *p, size_t n);
+
+/* The names in head become lower case.  False: it is no head, or has too many fields. */
+bool http2_reply_read(char *head, size_t n, struct http2_reply *);
+
+#endif
