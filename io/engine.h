@@ -166,6 +166,8 @@ void io_dispatch(struct io *, int64_t budget);
 void io_complete(struct io_op *, int64_t res); /* from any state: done() is due */
 /* likewise for a send or a connect, through io_follow() */
 void io_complete_next(struct io_op *, int64_t res);
+/* likewise, before all others: its request ends, and its memory is in the processor's cache */
+void io_complete_first(struct io_op *, int64_t res);
 /* deadline or cancel: removes the op from everything it waits for */
 void io_finish_early(struct io_op *, int64_t res);
 /* Before the loop waits: submits what the backend has collected. */

@@ -239,6 +239,15 @@ io_complete_next(struct io_op *op, int64_t res)
 	io_follow(op->io, op);
 }
 
+void
+io_complete_first(struct io_op *op, int64_t res)
+{
+	op->res = res;
+	list_del(&op->timer);
+	list_del(&op->link);
+	io_ready_first(op->io, op, OP_READY);
+}
+
 /* A connection has had its turn if it only continues its own send. */
 static void
 begin_turn(struct io *io, const struct io_op *op)

@@ -275,7 +275,7 @@ complete(struct http2_stream *st, struct io_op *op)
 
 	st->taken = 0;
 	st->sock->wr = NULL;
-	io_complete(op, (int64_t)n);
+	io_complete_first(op, (int64_t)n);
 }
 
 static void

@@ -219,7 +219,9 @@ http2_receive(struct http2 *h, struct text bytes)
 		h->over = true;
 		h->why = nghttp2_strerror((int)n);
 	}
-	http2_want_turn(h);
+	/* replies to these requests go before the next connection has its turn */
+	if (!h->soon_due && !h->ending)
+		flush(h);
 	if (n == NGHTTP2_ERR_NOMEM)
 		return (-ENOMEM);
 	return (h->over || n < 0 || nghttp2_session_want_read(h->ng) == 0 ? -EPROTO : 0);

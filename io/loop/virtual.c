@@ -112,7 +112,7 @@ start_close(struct io_op *op)
 		s->transport->calls->say_end(s);
 	io_transport_free(io_sock_unplug(s));
 	s->hints = 0;
-	io_complete(op, 0);
+	io_complete_first(op, 0);
 }
 
 void
@@ -125,7 +125,7 @@ virtual_start(struct io *io, struct io_op *op)
 	else if (op->kind == IO_RECV)
 		io_ready(io, op, OP_TRY);
 	else if (virtual_try(io, op))
-		io_complete(op, op->res);
+		io_complete_first(op, op->res);
 }
 
 void
