@@ -271,7 +271,7 @@ on_send(nghttp2_session *ng, const uint8_t *p, size_t n, int flags, void *arg)
 {
 	struct http2 *h = arg;
 
-	if (h->out_n >= HTTP2_BATCH)
+	if (!http2_has_room(h))
 		return (NGHTTP2_ERR_WOULDBLOCK);
 	http2_put(h, p, n);
 	return ((ssize_t)n);

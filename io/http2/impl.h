@@ -18,8 +18,13 @@
 #include "io/transport.h"
 #include "wire/http2/request.h"
 
-/* Bytes that wait for the socket at most: a reply that becomes urgent is behind them. */
-#define HTTP2_BATCH (64u << 10)
+/* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
+ * it is copied, so after that the next one is small. */
+#define HTTP2_BATCH     (112u << 10)
+#define HTTP2_BATCH_MIN (16u << 10)
+#define HTTP2_PIECES    64 /* of a batch */
+/* A shorter piece is copied: a part of a send costs as much. */
+#define HTTP2_IN_PLACE 2048u
 /* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
 #define HTTP2_EARLY 8u
 
@@ -53,9 +58,14 @@ struct http2 {
 	struct http2_request head;
 	uint64_t head_ns; /* its beginning; 0: none comes */
 	struct io_op send, soon;
-	struct iovec iov;
-	char *out; /* frames on their way: a window of the loop, or memory of its own */
-	size_t out_n, out_at;
+	/* Frames on their way: in out, or bodies where they lie, until the call returns that collects
+	 * and sends them. */
+	struct iovec iov[HTTP2_PIECES];
+	int niov;
+	char *out; /* a window of the loop, or memory of its own */
+	size_t out_n, out_size;
+	size_t left;  /* bytes of iov */
+	size_t batch; /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */
 	int32_t early[HTTP2_EARLY];
@@ -65,7 +75,8 @@ struct http2 {
 	int err;
 	uint8_t draining; /* 1: told, 2: the last stream is fixed */
 	bool out_owned;   /* out is from malloc */
-	bool sending, soon_due, timing;
+	bool sending, soon_due;
+	bool skipped; /* the result of the send is in left already */
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
 	bool ending, stopped, over;
@@ -109,8 +120,10 @@ stream_of(const struct io_sock *s)
 void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
 /* The connection is over: GOAWAY with this code. */
 void http2_fail(struct http2 *, uint32_t code, const char *why);
-/* Appends to out; a frame fits while out has less than a batch. */
+/* Appends to the batch; a frame fits if there is room. */
+bool http2_has_room(const struct http2 *);
 void http2_put(struct http2 *, const void *, size_t);
+void http2_put_in_place(struct http2 *, const void *, size_t);
 void http2_last_stream(struct http2 *);
 
 /* callbacks.c */

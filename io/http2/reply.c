@@ -2,7 +2,7 @@
  *
  *   send(): [head of HTTP/1][body...]    the head is taken at once: HEADERS wait for their turn
  *           parked with the body         read_data() in the stream's turn: how many bytes
- *                                        send_data(): copied from where they lie
+ *                                        send_data(): sent from where they lie
  *
  * A send ends when all its bytes went out.  Until then `taken` counts those that did.
  */
@@ -255,7 +255,7 @@ http2_reply_read_data(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t most
 	struct io_op *op = parked(st);
 	size_t n = offered(st, op);
 
-	if (st->h2->out_n >= HTTP2_BATCH)
+	if (!http2_has_room(st->h2))
 		return (NGHTTP2_ERR_PAUSE);
 	if (n == 0)
 		return (nothing(st, op, flags));
@@ -286,7 +286,7 @@ copy_out(struct http2_stream *st, const struct io_op *op, size_t n)
 
 	for (; n > 0; n -= k) {
 		k = p.iov->iov_len - p.at < n ? p.iov->iov_len - p.at : n;
-		http2_put(st->h2, (const char *)p.iov->iov_base + p.at, k);
+		http2_put_in_place(st->h2, (const char *)p.iov->iov_base + p.at, k);
 		st->taken += k;
 		p.iov++;
 		p.at = 0;

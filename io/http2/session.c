@@ -54,17 +54,47 @@ ended(struct http2 *h, int err)
 static bool
 is_quiet(const struct http2 *h)
 {
-	return (!h->sending && !h->soon_due && h->out_n == 0);
+	return (!h->sending && !h->soon_due && h->left == 0);
 }
 
-/* ---- sending */
+/* ---- a batch */
+
+bool
+http2_has_room(const struct http2 *h)
+{
+	return (h->left < h->batch && h->niov < HTTP2_PIECES - 4);
+}
+
+static void
+add_piece(struct http2 *h, const char *p, size_t n)
+{
+	struct iovec *last = h->iov + h->niov - 1;
+
+	h->left += n;
+	if (h->niov > 0 && (const char *)last->iov_base + last->iov_len == p) {
+		last->iov_len += n;
+		return;
+	}
+	must(h->niov < HTTP2_PIECES);
+	h->iov[h->niov++] = (struct iovec){ (void *)(uintptr_t)p, n };
+}
 
 void
 http2_put(struct http2 *h, const void *p, size_t n)
 {
-	must(h->out != NULL && h->out_n + n <= h->io->window);
+	must(h->out != NULL && h->out_n + n <= h->out_size);
 	memcpy(h->out + h->out_n, p, n);
+	add_piece(h, h->out + h->out_n, n);
 	h->out_n += n;
+}
+
+void
+http2_put_in_place(struct http2 *h, const void *p, size_t n)
+{
+	if (n < HTTP2_IN_PLACE || h->niov >= HTTP2_PIECES - 2)
+		http2_put(h, p, n);
+	else
+		add_piece(h, p, n);
 }
 
 static void
@@ -76,63 +106,110 @@ out_free(struct http2 *h)
 		io_give_back(h->io, h->out);
 	h->out = NULL;
 	h->out_owned = false;
-	h->out_n = h->out_at = 0;
+	h->out_n = h->left = 0;
+	h->niov = 0;
 }
 
-/* The socket may be full for minutes: what is left moves to memory of its size. */
 static void
+skip(struct http2 *h, size_t n)
+{
+	int i = 0;
+
+	h->left -= n;
+	while (i < h->niov && n >= h->iov[i].iov_len)
+		n -= h->iov[i++].iov_len;
+	h->niov -= i;
+	memmove(h->iov, h->iov + i, (size_t)h->niov * sizeof(*h->iov));
+	if (n != 0)
+		h->iov[0] = (struct iovec){ (char *)h->iov[0].iov_base + n,
+			h->iov[0].iov_len - n };
+}
+
+/* The socket may be full for minutes: what is left moves to memory of its size, and bodies are
+ * their owners' again.  False: no memory. */
+static bool
 keep_rest(struct http2 *h)
 {
-	size_t n = h->out_n - h->out_at;
+	size_t n = h->left, at = 0;
 	char *p;
+	int i;
 
-	if (h->out_owned || (p = malloc(n)) == NULL)
-		return;
-	memcpy(p, h->out + h->out_at, n);
+	if (h->out_owned || n == 0)
+		return (true);
+	p = malloc(n);
+	if (p == NULL)
+		return (false);
+	for (i = 0; i < h->niov; at += h->iov[i++].iov_len)
+		memcpy(p + at, h->iov[i].iov_base, h->iov[i].iov_len);
 	out_free(h);
 	h->out = p;
-	h->out_n = n;
 	h->out_owned = true;
+	h->left = n;
+	h->iov[h->niov++] = (struct iovec){ p, n };
+	h->send.send.n = h->send.send.first = h->niov;
+	return (true);
 }
 
-static void
-sent(struct io_op *op)
+/* True: frames are there. */
+static bool
+collect(struct http2 *h)
 {
-	struct http2 *h = container_of(op, struct http2, send);
+	int rc;
 
-	h->sending = false;
-	if (h->conf.send_rate != 0)
-		debt_note(&h->debt_ns, io_now(h->io) - h->asked_ns, op->res, h->conf.send_rate);
-	if (op->res > 0)
-		h->out_at += (size_t)op->res;
-	if (op->res > 0 && h->out_at == h->out_n)
-		h->out_n = h->out_at = 0;
-	if (h->stopped || op->res <= 0)
-		ended(h, op->res <= 0 ? (int)op->res : -ECANCELED);
-	else
-		flush(h);
+	if (h->out_owned)
+		out_free(h);
+	if (h->out == NULL && (h->out = io_window_get(h->io)) == NULL)
+		return (false);
+	h->out_size = h->io->window;
+	h->out_n = 0;
+	rc = nghttp2_session_send(h->ng);
+	if (rc != 0 && !h->over) {
+		h->over = true;
+		h->why = nghttp2_strerror(rc);
+	}
+	return (h->left != 0);
 }
 
+/* ---- sending */
+
 static void
-submit(struct http2 *h)
+submit(struct http2 *h, enum io_kind kind)
 {
-	h->iov = (struct iovec){ h->out + h->out_at, h->out_n - h->out_at };
-	h->send.send.iov = &h->iov;
-	h->send.send.n = h->send.send.first = 1;
+	h->send.kind = kind;
+	h->send.send.iov = h->iov;
+	h->send.send.n = h->send.send.first = h->niov;
 	h->send.deadline_ms = debt_patience_ms(h->debt_ns, h->conf.send_ms);
 	h->asked_ns = io_now(h->io);
 	h->sending = true;
 	op_submit(h->io, &h->send);
 }
 
-/* What a full socket has left of a batch goes first; its streams wait. */
+/* The socket is full: streams wait, and hold nothing that others need. */
 static void
-send_rest(struct http2 *h)
+wait_for_room(struct http2 *h)
 {
 	h->stuck = true;
+	h->batch = HTTP2_BATCH_MIN;
 	http2_streams_stuck(h);
-	keep_rest(h);
-	submit(h);
+	submit(h, h->left != 0 ? IO_SEND : IO_WRITABLE);
+}
+
+/* What the socket took is known when the call returns, and the rest may not stay where it lies. */
+static void
+send_batch(struct http2 *h)
+{
+	struct io_op *op = &h->send;
+
+	submit(h, IO_SEND);
+	h->skipped = op->state == OP_READY && op->res > 0;
+	if (h->skipped)
+		skip(h, (size_t)op->res);
+	if (h->left == 0)
+		h->batch = 2 * h->batch < HTTP2_BATCH ? 2 * h->batch : HTTP2_BATCH;
+	else if (!keep_rest(h) && op->state == OP_READY)
+		op->res = -ENOMEM;
+	else if (h->left != 0 && !h->out_owned)
+		op_cancel(h->io, op);
 }
 
 static void
@@ -143,31 +220,13 @@ end_of_flush(struct http2 *h)
 		ended(h, 0);
 }
 
-/* True: frames are in out. */
-static bool
-collect(struct http2 *h)
-{
-	int rc;
-
-	if (h->out_owned)
-		out_free(h);
-	if (h->out == NULL && (h->out = io_window_get(h->io)) == NULL)
-		return (false);
-	rc = nghttp2_session_send(h->ng);
-	if (rc != 0 && !h->over) {
-		h->over = true;
-		h->why = nghttp2_strerror(rc);
-	}
-	return (h->out_n != 0);
-}
-
 static void
 flush(struct http2 *h)
 {
 	if (h->sending || h->stopped)
 		return;
-	if (h->out_at < h->out_n) {
-		send_rest(h);
+	if (h->left != 0 || (h->sock->hints & SOCK_WRITABLE) == 0) {
+		wait_for_room(h);
 		return;
 	}
 	if (h->stuck) {
@@ -175,9 +234,29 @@ flush(struct http2 *h)
 		http2_streams_unblock(h);
 	}
 	if (collect(h))
-		submit(h);
+		send_batch(h);
 	else
 		end_of_flush(h);
+}
+
+static void
+sent(struct io_op *op)
+{
+	struct http2 *h = container_of(op, struct http2, send);
+	int64_t res = op->res;
+
+	h->sending = false;
+	if (h->conf.send_rate != 0)
+		debt_note(&h->debt_ns, io_now(h->io) - h->asked_ns, res, h->conf.send_rate);
+	if (res > 0 && !h->skipped)
+		skip(h, (size_t)res);
+	h->skipped = false;
+	if (h->stopped)
+		ended(h, -ECANCELED);
+	else if (res < 0 || (res == 0 && op->kind == IO_SEND))
+		ended(h, res < 0 ? (int)res : -EPIPE);
+	else
+		flush(h);
 }
 
 static void
@@ -360,6 +439,7 @@ http2_new(struct io *io, struct io_sock *sock, const struct http2_conf *conf,
 	h->conf = *conf;
 	h->calls = calls;
 	h->owner = owner;
+	h->batch = HTTP2_BATCH;
 	list_init(&h->streams);
 	http2_request_init(&h->head, conf->max_head);
 	http2_limits_init(h);
