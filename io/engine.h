@@ -13,6 +13,7 @@
 #ifndef IO_ENGINE_H
 #define IO_ENGINE_H
 
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "base/must.h"
 #include "io/counters.h"
@@ -137,6 +138,7 @@ struct io {
 	const struct io_op *following; /* called back in the same turn, before all others */
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
+	struct blocks streams; /* of io/http2/ */
 	uint64_t held; /* bytes of windows that senders hold */
 	/* above this, a sender whose socket is full keeps no window */
 	uint64_t held_max;

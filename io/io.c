@@ -66,6 +66,7 @@ io_fini(struct io *io)
 		io->backend->close(io);
 	spare_free(io->windows);
 	spare_free(io->chunks);
+	blocks_end(&io->streams, 0);
 }
 
 void
@@ -357,6 +358,7 @@ io_drop_spares(struct io *io)
 {
 	spare_drop(&io->windows, &io->nwindows, IO_IDLE_WINDOWS);
 	spare_drop(&io->chunks, &io->nchunks, 0);
+	blocks_end(&io->streams, 0);
 }
 
 char *

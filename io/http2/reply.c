@@ -79,15 +79,22 @@ submit(struct http2_stream *st, struct http2_reply *r)
 	return (submit_final(st, r, nv, n));
 }
 
-static int
-take_head(struct http2_stream *st, char *head, size_t n)
+/* Bytes of the head, which begins at p and has been submitted; 0: it goes on.  -EPROTO. */
+static int64_t
+take_head(struct http2_stream *st, char *p, size_t n)
 {
 	struct http2_reply r;
+	size_t used;
 
-	if (!http2_reply_read(head, n, &r) || submit(st, &r) != 0)
+	switch (http2_reply_read(p, n, &r, &used)) {
+	case PARSE_MORE: return (0);
+	case PARSE_BAD: return (-EPROTO);
+	case PARSE_DONE: break;
+	}
+	if (submit(st, &r) != 0)
 		return (-EPROTO);
 	http2_want_turn(st->h2);
-	return (0);
+	return ((int64_t)used);
 }
 
 /* A head of the server is in one piece, which is its own memory: other replies may use the same. */
@@ -96,39 +103,34 @@ take_copy(struct http2_stream *st, const char *p, size_t n)
 {
 	char head[4096];
 
-	if (n > sizeof(head))
-		return (0);
+	n = n < sizeof(head) ? n : sizeof(head);
 	memcpy(head, p, n);
-	return (take_head(st, head, n) == 0 ? (int64_t)n : -EPROTO);
+	return (take_head(st, head, n));
 }
 
-/* Bytes of the send that belong to the head; it may go on in the next send.  -EPROTO. */
+/* Bytes of the piece that belong to the head; it may go on in the next one.  -EPROTO. */
 static int64_t
-collect_head(struct http2_stream *st, const struct iovec *iov, int n)
+collect_head(struct http2_stream *st, const char *p, size_t n)
 {
-	size_t had = st->reply.n, end;
-	int i, err;
+	size_t had = st->reply.n;
+	int64_t k;
 
-	for (i = 0; i < n && st->reply.n <= HTTP2_REPLY_MAX; i++) {
-		buf_add(&st->reply, iov[i].iov_base, iov[i].iov_len);
-		end = http2_reply_end(st->reply.p, st->reply.n);
-		if (end == 0)
-			continue;
-		err = take_head(st, st->reply.p, end);
-		buf_free(&st->reply);
-		return (err == 0 ? (int64_t)(end - had) : err);
-	}
-	return (st->reply.failed || st->reply.n > HTTP2_REPLY_MAX ? -EPROTO
-								  : (int64_t)(st->reply.n - had));
+	buf_add(&st->reply, p, n);
+	if (st->reply.failed || st->reply.n > HTTP2_REPLY_MAX)
+		return (-EPROTO);
+	k = take_head(st, st->reply.p, st->reply.n);
+	if (k == 0)
+		return ((int64_t)n);
+	buf_free(&st->reply);
+	return (k > 0 ? k - (int64_t)had : k);
 }
 
 static int64_t
-next_head(struct http2_stream *st, const struct iovec *iov, int n)
+next_head(struct http2_stream *st, const char *p, size_t n)
 {
-	size_t end = st->reply.n == 0 ? http2_reply_end(iov->iov_base, iov->iov_len) : 0;
-	int64_t k = end != 0 ? take_copy(st, iov->iov_base, end) : 0;
+	int64_t k = st->reply.n == 0 ? take_copy(st, p, n) : 0;
 
-	return (k != 0 ? k : collect_head(st, iov, n));
+	return (k != 0 ? k : collect_head(st, p, n));
 }
 
 /* ---- the sends */
@@ -169,13 +171,11 @@ static int
 take_heads(struct http2_stream *st, const struct iovec *iov, int n, size_t all)
 {
 	struct pieces p;
-	struct iovec first;
 	int64_t k;
 
 	while (st->out == OUT_HEAD && st->taken < all) {
 		p = pieces_after(iov, n, st->taken);
-		first = (struct iovec){ (char *)p.iov->iov_base + p.at, p.iov->iov_len - p.at };
-		k = next_head(st, &first, 1);
+		k = next_head(st, (const char *)p.iov->iov_base + p.at, p.iov->iov_len - p.at);
 		if (k <= 0)
 			return (-EPROTO);
 		st->taken += (size_t)k;

@@ -121,8 +121,7 @@ skip(struct http2 *h, size_t n)
 	h->niov -= i;
 	memmove(h->iov, h->iov + i, (size_t)h->niov * sizeof(*h->iov));
 	if (n != 0)
-		h->iov[0] = (struct iovec){ (char *)h->iov[0].iov_base + n,
-			h->iov[0].iov_len - n };
+		h->iov[0] = (struct iovec){ (char *)h->iov[0].iov_base + n, h->iov[0].iov_len - n };
 }
 
 /* The socket may be full for minutes: what is left moves to memory of its size, and bodies are

@@ -21,7 +21,7 @@ static const struct io_transport_calls stream_calls;
 struct http2_stream *
 http2_stream_new(struct http2 *h, int32_t id)
 {
-	struct http2_stream *st = calloc(1, sizeof(*st));
+	struct http2_stream *st = blocks_take(&h->io->streams, sizeof(*st));
 
 	if (st == NULL)
 		return (NULL);
@@ -43,7 +43,7 @@ http2_stream_free(struct http2_stream *st)
 	list_del(&st->link);
 	buf_free(&st->in);
 	buf_free(&st->reply);
-	free(st);
+	blocks_give(&st->h2->io->streams, st);
 }
 
 static void

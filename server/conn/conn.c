@@ -357,7 +357,7 @@ closed(struct io_op *op)
 		clients_give(w->base.conf.tunnels, &c->tunneler);
 	if (c->parent != NULL) {
 		conn_stream_left(c);
-		free(c);
+		blocks_give(&w->streams, c);
 		return;
 	}
 	http2_free(c->h2);

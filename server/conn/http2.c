@@ -37,7 +37,7 @@ conn_speaks_http2(const struct conn *c)
 static struct conn *
 stream_make(struct conn *p, struct io_transport *t)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	struct conn *c = blocks_take(&p->w->streams, sizeof(*c));
 
 	if (c == NULL)
 		return (NULL);

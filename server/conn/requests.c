@@ -58,6 +58,7 @@ requests_give(struct request *r)
 void
 requests_drop(struct worker *w, unsigned keep)
 {
+	blocks_end(&w->streams, keep);
 	for (; w->nrequests > keep; w->nrequests--)
 		free(list_entry(list_pop(&w->requests), struct request, link));
 }

@@ -7,6 +7,7 @@
 #define SERVER_WORKER_H
 
 #include <pthread.h>
+#include "base/blocks.h"
 #include "base/client_addr.h"
 #include "base/list.h"
 #include "io/io.h"
@@ -33,6 +34,7 @@ struct worker {
 	unsigned nconns;             /* atomic: others read it */
 	unsigned nstreams;           /* atomic: of HTTP/2, which run */
 	unsigned nrequests;
+	struct blocks streams; /* recycled, of server/conn/http2.c */
 	unsigned to_drain; /* connections of the list that have not been drained yet */
 	unsigned nleaving; /* of nconns: closing to make room, or moved; atomic */
 	struct rest rest;

@@ -1,14 +1,6 @@
 /* wire/http2/reply.c -- see reply.h */
 #include "wire/http2/reply.h"
 
-size_t
-http2_reply_end(const char *p, size_t n)
-{
-	const char *hit = n >= 4 ? memmem(p, n, "\r\n\r\n", 4) : NULL;
-
-	return (hit != NULL ? (size_t)(hit - p) + 4 : 0);
-}
-
 /* RFC 9113 8.2.2.  The keep-alive of an application does not come this far. */
 static bool
 is_of_connection(struct text name)
@@ -69,20 +61,34 @@ read_status(const char *p, size_t n, int *status)
 	return (*status >= 100);
 }
 
-bool
-http2_reply_read(char *head, size_t n, struct http2_reply *r)
+/* The end of the line at p: where its CR is.  NULL: it has not come. */
+static char *
+line_end(char *p, const char *end)
+{
+	char *eol = memchr(p, '\r', (size_t)(end - p));
+
+	return (eol != NULL && end - eol >= 2 ? eol : NULL);
+}
+
+enum parse
+http2_reply_read(char *head, size_t n, struct http2_reply *r, size_t *used)
 {
 	char *p = head, *end = head + n, *eol;
 
 	r->n = 0;
 	r->length = -1;
-	eol = memchr(p, '\r', n);
-	if (eol == NULL || !read_status(p, (size_t)(eol - p), &r->status))
-		return (false);
-	for (p = eol + 2; p < end && *p != '\r'; p = eol + 2) {
-		eol = memchr(p, '\r', (size_t)(end - p));
-		if (eol == NULL || !read_field(r, p, (size_t)(eol - p)))
-			return (false);
+	eol = line_end(p, end);
+	if (eol != NULL && !read_status(p, (size_t)(eol - p), &r->status))
+		return (PARSE_BAD);
+	while (eol != NULL) {
+		p = eol + 2;
+		eol = line_end(p, end);
+		if (eol == p) {
+			*used = (size_t)(p + 2 - head);
+			return (PARSE_DONE);
+		}
+		if (eol != NULL && !read_field(r, p, (size_t)(eol - p)))
+			return (PARSE_BAD);
 	}
-	return (true);
+	return (PARSE_MORE);
 }

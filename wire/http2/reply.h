@@ -8,7 +8,7 @@
 #ifndef WIRE_HTTP2_REPLY_H
 #define WIRE_HTTP2_REPLY_H
 
-#include "base/text.h"
+#include "wire/http1/http1.h"
 
 #define HTTP2_REPLY_FIELDS 256u
 #define HTTP2_REPLY_MAX    (96u << 10) /* bytes of a head */
@@ -24,10 +24,8 @@ struct http2_reply {
 	struct http2_field field[HTTP2_REPLY_FIELDS];
 };
 
-/* Bytes up to and including the empty line; 0: it has not come. */
-size_t http2_reply_end(const char *p, size_t n);
-
-/* The names in head become lower case.  False: it is no head, or has too many fields. */
-bool http2_reply_read(char *head, size_t n, struct http2_reply *);
+/* The names in head become lower case.  PARSE_DONE: *used bytes are the head.  PARSE_BAD: it is no
+ * head, or has too many fields.  PARSE_MORE: call it again with more bytes; nothing is kept. */
+enum parse http2_reply_read(char *head, size_t n, struct http2_reply *, size_t *used);
 
 #endif
