@@ -75,7 +75,7 @@ SLOWFS   := $(shell pkg-config --exists fuse3 2>/dev/null && echo $B/bin/slowfs)
 PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load $B/bin/accel-pool $(SLOWFS)
 SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(filter-out Accel/Build.pm,$(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm)))
-RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
+RIGS     := $B/bin/slowfs $B/bin/http2-front $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 # The module of nginx, where the source of an nginx is: that of Debian's nginx-dev, or NGINX_SRC=DIR.
 NGINX_SRC    ?= /usr/share/nginx/src
@@ -94,7 +94,7 @@ BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth b
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
 	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins bench-tls
 
-.PHONY: all rigs units nginx-module check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
+.PHONY: all rigs units nginx-module check check-http2 check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check $B/bin/accel-load-merge
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -174,6 +174,9 @@ $B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch]) $B/lib/base.a $B/gen/t/slowfs/manual.txt.inc
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -I$B/gen $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
+$B/bin/http2-front: $(wildcard t/front/*.[ch]) $B/lib/wire.a $B/lib/base.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(PKG_CFLAGS) -lnghttp2 $(PKG_LIBS)
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
@@ -200,7 +203,7 @@ TEST_LIMIT ?= $(if $(filter release,$(VARIANT)),420,600)
 PROVE := perl -It/lib -S prove -It/lib -PTest::BailOne --exec t/tools/bounded
 
 # Not for all targets: `make asan` would hand on the limit of a release.
-check check-units: export TEST_LIMIT := $(TEST_LIMIT)
+check check-units check-http2: export TEST_LIMIT := $(TEST_LIMIT)
 
 check-units: units
 	$(PROVE) -j$(TEST_JOBS) $(UNITS)
@@ -216,6 +219,13 @@ check: deps
 		t/tools/failed $B/prove.state $B/said || exit; \
 		echo 'Failed beside others; what passes alone needs more than this machine had, or has a race:'; \
 		B=$B t/tools/enterable $(PROVE) --timer --state=failed,save --statefile=$B/prove.state || { t/tools/failed $B/prove.state $B/said >&2; exit 1; }; }
+
+# The tests of HTTP/1.1 over HTTP/2, by t/front, and h2spec.
+check-http2: export TMPDIR := $(or $(TMPDIR),$(if $(filter tmpfs,$(shell stat -f -c %T /tmp)),/var/tmp,/tmp))
+check-http2: deps
+	@scripts/install-deps http2
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
+	TEST_HTTP=2 B=$B t/tools/enterable $(PROVE) --timer -j$(TEST_JOBS) t/http2/*.t $(shell perl -It/lib -MTest::Front -e 'print join " ", Test::Front::tests()')
 
 check-tomcat: deps
 	@scripts/install-deps tomcat
@@ -360,6 +370,7 @@ help:
 	@echo 'make nginx-module  nginx/ for the nginx whose source is in NGINX_SRC (Debian: nginx-dev); see examples/nginx/README.md'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
+	@echo 'make check-http2   the tests of HTTP/1.1 over HTTP/2, and h2spec, which it installs'
 	@echo 'make check-tomcat  proxy-core in front of Tomcat 10 (AJP13), which it installs'
 	@echo 'make asan tsan  the same under AddressSanitizer+UBSan, under ThreadSanitizer, without the tests of Perl programs'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'

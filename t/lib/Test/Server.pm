@@ -17,6 +17,8 @@ package Test::Server;
 # When the object goes, the server gets TERM, then KILL; it must exit with status 0 and must not have
 # logged an alert or a sanitizer's report, or the test fails and its log is shown. `unchecked` says that a test expects otherwise.
 #
+# With TEST_HTTP=2 in the environment `connect`, `request` and what uses them go through t/front: the server gets HTTP/2.
+#
 # Options of `start`: `conf`; `dir`, an existing document root to use instead; `nofile`, descriptor limit;
 # `env`, a hash of variables; `args`, further arguments; `under`, a command that is to start it and becomes it,
 # as `[ 'nice' ]`; `program`, another name of the program; `filter`,
@@ -29,6 +31,7 @@ use IO::Socket::INET ();
 use POSIX qw(dup dup2 :sys_wait_h);
 use Scalar::Util qw(weaken);
 use Test::More ();
+use Test::Front ();
 use Test::Http qw(request_head parse parts unchunk);
 use Test::UnitFilter ();
 use Test::Util qw(PATIENCE SOON build_dir program eventually put slurp);
@@ -77,6 +80,7 @@ sub start ($class, %arg) {
 		POSIX::_exit(127);
 	}
 	weaken($live{ $self->{pid} } = $self);
+	$self->{front} = Test::Front->start($self->{port}) if Test::Front::wanted($arg{conf} // '');
 	return $self;
 }
 
@@ -291,8 +295,10 @@ sub proxy_block ($url, $backend, %set) {
 
 # ---------------------------------------------------------------- requests
 
+# http1: without t/front.
 sub connect ($self, %opt) {
-	return Test::Http::Conn->new($self->{port}, %opt);
+	my $through = delete $opt{http1} ? undef : $self->{front};
+	return Test::Http::Conn->new($through ? $through->port : $self->{port}, %opt);
 }
 
 # Sends raw bytes and returns what comes until the server closes.  $srv->{timed_out}: it did not close in time.

@@ -1,0 +1,383 @@
+/* Requests of HTTP/1.1 become streams. */
+#include "front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIPELINED 64 /* requests at once; the next ones stay in the socket */
+#define BUFFERED  65536
+
+struct fields {
+	GArray *nv;
+	const char *length;    /* Content-Length */
+	const char *coding;    /* Transfer-Encoding */
+	const char *options;   /* Connection */
+	const char *upgrade;   /* Upgrade */
+	const char *authority; /* Host, or that of the target */
+	char *own;             /* freed with the fields */
+};
+
+static void
+add(struct fields *f, const char *name, const char *value)
+{
+	nghttp2_nv nv = { (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
+
+	g_array_append_val(f->nv, nv);
+}
+
+static bool
+has_token(const char *list, const char *token)
+{
+	char **word;
+	bool found = false;
+	int i;
+
+	if (list == NULL)
+		return (false);
+	word = g_strsplit(list, ",", -1);
+	for (i = 0; word[i] != NULL; i++)
+		found = found || g_ascii_strcasecmp(g_strstrip(word[i]), token) == 0;
+	g_strfreev(word);
+	return (found);
+}
+
+/* RFC 9113, 8.2.2: fields of one connection. */
+static bool
+is_hop(const struct fields *f, const char *name, const char *value)
+{
+	static const char *const hop[] = { "connection", "keep-alive", "proxy-connection",
+		"transfer-encoding", "upgrade", "http2-settings" };
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(hop); i++)
+		if (strcmp(name, hop[i]) == 0)
+			return (true);
+	if (strcmp(name, "te") == 0)
+		return (g_ascii_strcasecmp(value, "trailers") != 0);
+	return (has_token(f->options, name));
+}
+
+/* Splits a line in place: a name in lower case, and a value without white space around it. */
+static bool
+split(char *line, char **value)
+{
+	char *colon = strchr(line, ':'), *p;
+
+	if (colon == NULL || colon == line)
+		return (false);
+	*colon = 0;
+	for (p = line; *p != 0; p++)
+		*p = g_ascii_tolower(*p);
+	*value = g_strstrip(colon + 1);
+	return (true);
+}
+
+static bool
+read_fields(struct fields *f, char **line)
+{
+	char *value;
+	int i;
+
+	for (i = 0; line[i] != NULL; i++) {
+		if (!split(line[i], &value))
+			return (false);
+		if (strcmp(line[i], "content-length") == 0)
+			f->length = value;
+		if (strcmp(line[i], "transfer-encoding") == 0)
+			f->coding = value;
+		if (strcmp(line[i], "connection") == 0)
+			f->options = value;
+		if (strcmp(line[i], "upgrade") == 0)
+			f->upgrade = value;
+		if (strcmp(line[i], "host") == 0 && f->authority == NULL)
+			f->authority = value;
+	}
+	for (i = 0; line[i] != NULL; i++) {
+		value = line[i] + strlen(line[i]) + 1;
+		while (g_ascii_isspace(*value))
+			value++;
+		if (value != f->authority && !is_hop(f, line[i], value))
+			add(f, line[i], value);
+	}
+	return (true);
+}
+
+static void
+submit_trailers(struct exchange *x)
+{
+	char **line = g_strsplit(x->trailers->str, "\r\n", -1), *value;
+	struct fields f = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)) };
+	int i;
+
+	for (i = 0; line[i] != NULL; i++)
+		if (split(line[i], &value))
+			add(&f, line[i], value);
+	nghttp2_submit_trailer(x->conn->h2, x->id, (nghttp2_nv *)(void *)f.nv->data, f.nv->len);
+	g_array_free(f.nv, TRUE);
+	g_strfreev(line);
+}
+
+static ssize_t
+give_body(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t room, uint32_t *flags,
+    nghttp2_data_source *source, void *arg)
+{
+	struct exchange *x = source->ptr;
+	size_t n = MIN(room, x->body->len);
+
+	if (n == 0 && !x->body_end) {
+		x->deferred = true;
+		return (NGHTTP2_ERR_DEFERRED);
+	}
+	memcpy(buf, x->body->data, n);
+	g_byte_array_remove_range(x->body, 0, n);
+	if (x->body->len == 0 && x->body_end) {
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		if (x->trailers->len > 0) {
+			*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+			submit_trailers(x);
+		}
+	}
+	return (n);
+}
+
+static void
+resume(struct exchange *x)
+{
+	if (!x->deferred || x->closed)
+		return;
+	x->deferred = false;
+	nghttp2_session_resume_data(x->conn->h2, x->id);
+}
+
+static void
+body_done(struct conn *c)
+{
+	c->part = PART_HEAD;
+	if (c->upload == NULL)
+		return;
+	c->upload->body_end = true;
+	resume(c->upload);
+	c->upload = NULL;
+}
+
+/* What frames the body.  False if nothing can. */
+static bool
+body_begin(struct conn *c, struct exchange *x, const struct fields *f)
+{
+	x->body_end = true;
+	c->part = PART_HEAD;
+	if (x->tunnel) {
+		c->part = PART_TUNNEL;
+	} else if (f->coding != NULL) {
+		if (g_ascii_strcasecmp(f->coding, "chunked") != 0)
+			return (false);
+		c->part = PART_SIZE;
+	} else if (f->length != NULL) {
+		c->left = strtoull(f->length, NULL, 10);
+		if (c->left > 0)
+			c->part = PART_BODY;
+	}
+	if (c->part == PART_HEAD)
+		return (true);
+	x->body_end = false;
+	c->upload = x;
+	return (true);
+}
+
+/* The target in its three forms. */
+static void
+add_target(struct fields *f, char *method, char *target)
+{
+	char *rest = strstr(target, "://");
+
+	add(f, ":method", method);
+	if (strcmp(method, "CONNECT") == 0) {
+		add(f, ":authority", target);
+		return;
+	}
+	if (rest == NULL || target[0] == '/') {
+		add(f, ":scheme", "http");
+		add(f, ":path", target);
+		return;
+	}
+	*rest = 0;
+	add(f, ":scheme", target);
+	target = rest + 3;
+	f->own = g_strndup(target, strcspn(target, "/"));
+	f->authority = f->own;
+	target += strlen(f->own);
+	add(f, ":path", *target != 0 ? target : "/");
+}
+
+static bool
+submit(struct conn *c, struct exchange *x, struct fields *f)
+{
+	nghttp2_data_provider body = { .source.ptr = x, .read_callback = give_body };
+
+	if (!body_begin(c, x, f))
+		return (false);
+	x->id = nghttp2_submit_request(c->h2, NULL, (nghttp2_nv *)(void *)f->nv->data, f->nv->len,
+	    x->body_end ? NULL : &body, x);
+	if (x->id < 0)
+		x->broken = x->closed = true;
+	return (true);
+}
+
+/* The pseudo-header fields come first.  False if nothing can frame the body. */
+static bool
+request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
+{
+	struct fields all = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)) };
+	bool ok;
+
+	all.authority = f->authority;
+	all.coding = f->coding;
+	all.length = f->length;
+	add_target(&all, word[0], word[1]);
+	if (all.authority != NULL && strcmp(word[0], "CONNECT") != 0)
+		add(&all, ":authority", all.authority);
+	g_array_append_vals(all.nv, f->nv->data, f->nv->len);
+	ok = submit(c, x, &all);
+	g_array_free(all.nv, TRUE);
+	g_free(all.own);
+	return (ok);
+}
+
+/* The lines are whole.  line[0] is the request line. */
+static void
+request_head(struct conn *c, char **line)
+{
+	struct fields f = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)) };
+	char **word = g_strsplit(line[0], " ", -1);
+	struct exchange *x = exchange_new(c);
+
+	if (g_strv_length(word) != 3 || !g_str_has_prefix(word[2], "HTTP/1.") ||
+	    !read_fields(&f, line + 1)) {
+		reply_refuse(x, 400);
+	} else {
+		x->head = strcmp(word[0], "HEAD") == 0;
+		x->http10 = strcmp(word[2], "HTTP/1.0") == 0;
+		x->close = has_token(f.options, "close") ||
+			   (x->http10 && !has_token(f.options, "keep-alive"));
+		if (!request_send(c, x, word, &f))
+			reply_refuse(x, 501);
+	}
+	g_array_free(f.nv, TRUE);
+	g_strfreev(word);
+}
+
+static void
+drop(struct conn *c, size_t n)
+{
+	g_string_erase(c->in, 0, n);
+}
+
+static bool
+take_head(struct conn *c)
+{
+	char *end, *text, **line;
+
+	while (g_str_has_prefix(c->in->str, "\r\n"))
+		drop(c, 2);
+	end = strstr(c->in->str, "\r\n\r\n");
+	if (end == NULL && c->in->len >= HEAD_MAX)
+		reply_refuse(exchange_new(c), 431);
+	if (end == NULL || g_queue_get_length(&c->queue) >= PIPELINED)
+		return (false);
+	text = g_strndup(c->in->str, end - c->in->str);
+	drop(c, end + 4 - c->in->str);
+	line = g_strsplit(text, "\r\n", -1);
+	request_head(c, line);
+	g_strfreev(line);
+	g_free(text);
+	return (true);
+}
+
+static bool
+take_body(struct conn *c)
+{
+	size_t n = MIN(c->left, c->in->len);
+	struct exchange *x = c->upload;
+
+	if (n == 0 || (x != NULL && x->body->len >= BUFFERED))
+		return (false);
+	if (x != NULL) {
+		g_byte_array_append(x->body, (uint8_t *)c->in->str, n);
+		resume(x);
+	}
+	drop(c, n);
+	c->left -= n;
+	if (c->left > 0)
+		return (true);
+	if (c->part == PART_CHUNK)
+		c->part = PART_CHUNK_END;
+	else if (c->part == PART_BODY)
+		body_done(c);
+	return (true);
+}
+
+/* The line of a chunk's size, the end of a chunk, or a trailer. */
+static bool
+take_line(struct conn *c)
+{
+	char *end = strstr(c->in->str, "\r\n");
+
+	if (end == NULL)
+		return (false);
+	if (c->part == PART_SIZE) {
+		c->left = strtoull(c->in->str, NULL, 16);
+		c->part = c->left > 0 ? PART_CHUNK : PART_TRAILERS;
+	} else if (c->part == PART_CHUNK_END) {
+		c->part = PART_SIZE;
+	} else if (end == c->in->str) {
+		body_done(c);
+	} else if (c->upload != NULL) {
+		g_string_append_len(c->upload->trailers, c->in->str, end + 2 - c->in->str);
+	}
+	drop(c, end + 2 - c->in->str);
+	return (true);
+}
+
+static bool
+take_one(struct conn *c)
+{
+	struct exchange *last = g_queue_peek_tail(&c->queue);
+
+	switch (c->part) {
+	case PART_HEAD:
+		if (last != NULL && last->close) {
+			c->part = PART_NONE;
+			return (true);
+		}
+		return (take_head(c));
+	case PART_TUNNEL: c->left = c->in->len; return (take_body(c));
+	case PART_BODY:
+	case PART_CHUNK: return (take_body(c));
+	case PART_NONE: drop(c, c->in->len); return (false);
+	default: return (take_line(c));
+	}
+}
+
+bool
+request_take(struct conn *c)
+{
+	bool any = false;
+
+	while (c->in->len > 0 && take_one(c))
+		any = true;
+	return (any);
+}
+
+void
+request_eof(struct conn *c)
+{
+	struct exchange *x = c->upload;
+
+	if (x != NULL && c->part == PART_TUNNEL) {
+		body_done(c);
+	} else if (x != NULL) {
+		nghttp2_submit_rst_stream(c->h2, 0, x->id, NGHTTP2_CANCEL);
+		x->broken = true;
+	}
+	c->part = PART_NONE;
+}

@@ -1,0 +1,63 @@
+package Test::Front;
+# t/front between a test and its server: the test speaks HTTP/1.1, the server HTTP/2.
+#
+#     TEST_HTTP=2 B=build prove -It/lib t/server/ranges.t        # Test::Server starts it
+#
+#     my $front = Test::Front->start($port);                      # of a server that speaks HTTP/2 in clear
+#     my $c = Test::Http::Conn->new($front->port);
+#
+# It ends when the object goes, or the test.
+use v5.36;
+use IO::Socket::INET ();
+use POSIX qw(dup2);
+use Test::Util qw(program slurp);
+
+# Tests that are about HTTP/1 itself, and why: `make check-http2` leaves them out, and they start no front.
+our @HTTP1 = (
+	['server/hostile-requests' => 'bytes that are no HTTP/1'],
+	['server/proxy-protocol' => 'a line before the first request'],
+);
+
+sub excuse ($name) {
+	my ($row) = grep { $_->[0] eq $name } @HTTP1;
+	return $row ? $row->[1] : undef;
+}
+
+# The tests that `make check-http2` runs: those with a server.
+sub tests {
+	return grep { !defined excuse(m{(\w+/[\w.-]+)\.t\z}) && slurp($_) =~ /\bTest::(?!More|Util)\w+/ } sort glob 't/{server,module,proxy}/*.t';
+}
+
+# True if this test is to speak HTTP/2 with a server of this configuration.
+sub wanted ($conf) {
+	return 0 if ($ENV{TEST_HTTP} // '') ne '2' || $conf =~ /^\s*ssl\.engine\s*=\s*"enable"/m;
+	my ($name) = $0 =~ m{(\w+/[\w.-]+)\.t\z};
+	return !defined $name || !defined excuse($name);
+}
+
+sub start ($class, $port) {
+	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) or die "listen: $!";
+	my $self = bless { port => $sock->sockport, owner => $$ }, $class;
+	-x program('http2-front') or die program('http2-front') . " is missing: run make rigs\n";
+	pipe my $rd, $self->{lifeline} or die "pipe: $!";
+	defined($self->{pid} = fork) or die "fork: $!";
+	return $self if $self->{pid};
+	dup2(fileno $rd, 0);
+	my $high = POSIX::dup(fileno $sock);    # 3 may be taken by what is moved there
+	dup2($high, 3);
+	POSIX::close($_) for grep { $_ != 3 } $high, fileno $self->{lifeline};
+	{ no warnings; exec program('http2-front'), $port, 3 }
+	POSIX::_exit(127);
+}
+
+sub port ($self) { return $self->{port} }
+
+sub DESTROY ($self) {
+	return if $$ != $self->{owner};
+	local ($?, $!);
+	close $self->{lifeline};
+	waitpid $self->{pid}, 0;
+	return;
+}
+
+1;
