@@ -224,6 +224,7 @@ check: deps
 check-http2: export TMPDIR := $(or $(TMPDIR),$(if $(filter tmpfs,$(shell stat -f -c %T /tmp)),/var/tmp,/tmp))
 check-http2: deps
 	@scripts/install-deps http2
+	@t/tools/h2spec
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	TEST_HTTP=2 B=$B t/tools/enterable $(PROVE) --timer -j$(TEST_JOBS) t/http2/*.t $(shell perl -It/lib -MTest::Front -e 'print join " ", Test::Front::tests()')
 

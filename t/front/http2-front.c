@@ -206,7 +206,7 @@ client_read(struct conn *c)
 		g_string_append_len(c->in, buf, n);
 }
 
-/* Nothing follows.  What the client still sends is read: unread bytes would make a reset of the end. */
+/* Nothing follows.  What the client still sends is read: unread bytes would make it a reset. */
 static void
 client_finish(struct conn *c)
 {
