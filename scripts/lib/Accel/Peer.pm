@@ -20,7 +20,7 @@ package Accel::Peer;
 # `stat_threads` and `read_threads` for one of these pools; `via_stat_accel` makes accel ask a stat-accel of its own first; `file` is a
 # configuration of lighttpd to use as it is, with `env`, a hash of variables for it (PORT is added); `proxy` makes it pass requests on, see
 # Accel::Peer::Proxy; `cache` makes nginx answer from its cache, see Accel::Peer::Cache; `port`; `program`, another build of this kind; `group`, the
-# directory of a cgroup for its processes; `tls`, a hash with `pem` and `key`, the files of a certificate and its key (nginx, lighttpd, h2o, accel); `at_end`, code that the keeper runs when all processes have ended.
+# directory of a cgroup for its processes; `tls`, a hash with `pem` and `key`, the files of a certificate and its key (nginx, lighttpd, h2o, accel); `http2`, by ALPN with `tls`, otherwise with prior knowledge (the same four); `at_end`, code that the keeper runs when all processes have ended.
 #
 # `module_file` is nginx's module, which `module` switches on: `on`, or `accel` with a stat-accel of its own, whose CPU time counts.
 #

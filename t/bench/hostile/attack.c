@@ -353,3 +353,17 @@ const struct attack attacks[] = {
 	{ "one-each", "a connection for each request of --file", 20, 500, .next = ask_file },
 	{ NULL },
 };
+
+const struct attack *
+attack_named(const char *name)
+{
+	const struct attack *const tables[] = { attacks, h2_attacks };
+	const struct attack *a;
+	unsigned i;
+
+	for (i = 0; i < 2; i++)
+		for (a = tables[i]; a->name != NULL; a++)
+			if (strcmp(a->name, name) == 0)
+				return (a);
+	return (NULL);
+}

@@ -73,6 +73,12 @@ peer_end(struct peer *p)
 
 /* ---------------------------------------------------------------- opening */
 
+static bool
+is_deaf(const struct attack *a, unsigned number)
+{
+	return (a->deaf || (a->half_deaf && number % 2));
+}
+
 static int
 peer_socket(struct run *r)
 {
@@ -82,7 +88,7 @@ peer_socket(struct run *r)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return (-1);
-	if (r->attack->sip > 0 || r->attack->deaf)
+	if (r->attack->sip > 0 || is_deaf(r->attack, (unsigned)r->connections))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
@@ -111,7 +117,7 @@ peer_open(struct peer *p)
 	r->open++;
 	p->connecting = true;
 	p->due = p->sip_at = NEVER;
-	p->reading = r->attack->sip == 0 && !r->attack->deaf;
+	p->reading = r->attack->sip == 0 && !is_deaf(r->attack, p->number);
 	watch(p, EPOLL_CTL_ADD);
 }
 
@@ -206,7 +212,10 @@ peer_read(struct peer *p)
 		return;
 	}
 	p->run->received += (uint64_t)n;
-	count_answers(p, buf, (size_t)n);
+	if (p->run->attack->frames != NULL)
+		h2_read(p, (const unsigned char *)buf, (size_t)n);
+	else
+		count_answers(p, buf, (size_t)n);
 	if (p->run->attack->again && p->answered >= p->asked && p->due == NEVER)
 		p->due = now + p->run->pause_ms * (NS / 1000);
 }

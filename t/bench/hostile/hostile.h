@@ -2,6 +2,7 @@
  *
  *   options.c   what is asked for: one or more attacks, each with its own connections and addresses
  *   attack.c    what a connection of each attack sends, and when
+ *   http2.h     HTTP/2, and the attacks h2-*
  *   engine.c    one epoll loop that does it and counts what comes back
  *   report.c    the counts as JSON
  *
@@ -16,8 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "t/bench/args.h"
+#include "t/bench/hostile/http2.h"
 
-#define ATTACKS_MAX 32
+#define ATTACKS_MAX 64
 #define CONNS_MAX   20000 /* of all attacks together */
 #define SECONDS_MAX 3600
 #define RATE_MAX    50000 /* new connections per second of one attack */
@@ -35,14 +37,18 @@ struct attack {
 	unsigned pause_ms;
 	/* breaks the connection this long after the last piece; 0: never */
 	unsigned reset_ms;
-	unsigned sip; /* bytes read at a time, one sip in 100 ms; 0: reads all */
-	bool deaf;    /* never reads */
+	unsigned sip;   /* bytes read at a time, one sip in 100 ms; 0: reads all */
+	bool deaf;      /* never reads */
+	bool half_deaf; /* every second connection never reads */
 	/* next() is called anew when all requests so far are answered */
 	bool again;
 	/* The next piece to send and how many requests begin in it; 0: nothing more. */
 	size_t (*next)(struct peer *, char out[PIECE_MAX], unsigned *requests);
+	/* of HTTP/2, where next() is h2_next(): the frames of the next piece; none: nothing more */
+	void (*frames)(struct peer *, struct h2_out *);
 };
-extern const struct attack attacks[]; /* ends with a NULL name */
+extern const struct attack attacks[], h2_attacks[]; /* end with a NULL name */
+const struct attack *attack_named(const char *);    /* or NULL */
 
 /* One attack of this run. */
 struct run {
@@ -57,6 +63,8 @@ struct run {
 	uint64_t connections, failed, requests, sent, received, answers[6];
 	uint64_t closed, broken, resets; /* by the server: FIN, RST; by us: RST */
 	unsigned open, open_most;
+	uint64_t frames; /* sent, of HTTP/2 */
+	struct h2_said h2;
 };
 
 struct peer {
@@ -72,6 +80,9 @@ struct peer {
 	bool connecting, blocked, last, reading;
 	char *rest; /* rest of a piece that the socket did not take as a whole */
 	size_t rest_len;
+	uint32_t stream; /* of HTTP/2: the next one */
+	bool open_head;  /* no other frame may come now */
+	struct h2_in h2;
 };
 
 struct options {

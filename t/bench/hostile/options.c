@@ -17,10 +17,15 @@ struct options opt = { .seconds = 5,
 	.ncold = 1 };
 
 static void
+list(FILE *to, const struct attack *a)
+{
+	for (; a->name != NULL; a++)
+		fprintf(to, "  %-15s %s (%u connections)\n", a->name, a->doc, a->conns);
+}
+
+static void
 usage(FILE *to)
 {
-	const struct attack *a;
-
 	fputs("usage: hostile [options] http://127.0.0.1:PORT "
 	      "ATTACK[,conns=N][,rate=N][,pause=MS][,from=127.0.1.1-250]...\n"
 	      "  -d, --seconds S      how long (5, at most 3600)\n"
@@ -38,8 +43,9 @@ usage(FILE *to)
 	      "connection.  from is a range of source addresses within 127.0.0.0/8 (127.0.0.1).\n"
 	      "Attacks:\n",
 	    to);
-	for (a = attacks; a->name != NULL; a++)
-		fprintf(to, "  %-14s %s (%u connections)\n", a->name, a->doc, a->conns);
+	list(to, attacks);
+	fputs("Attacks in HTTP/2, in clear with prior knowledge:\n", to);
+	list(to, h2_attacks);
 }
 
 /* 127.0.1.1 or 127.0.1.1-250 */
@@ -64,9 +70,7 @@ attack_read(char *words)
 	char *word = strsep(&words, ",");
 	const struct attack *a;
 
-	for (a = attacks; a->name != NULL && strcmp(a->name, word) != 0; a++)
-		;
-	if (a->name == NULL)
+	if ((a = attack_named(word)) == NULL)
 		die(word, "no such attack; see --help");
 	if (opt.nruns++ == ATTACKS_MAX)
 		die(word, "too many attacks");

@@ -4,6 +4,22 @@
 
 #define U(x) ((unsigned long long)(x))
 
+/* Those that are not 0, by name. */
+static void
+report_codes(const char *what, const uint64_t *codes)
+{
+	const char *comma = "";
+	unsigned i;
+
+	printf(",\"%s\":{", what);
+	for (i = 0; i <= H2_CODES; i++)
+		if (codes[i] > 0) {
+			printf("%s\"%s\":%llu", comma, h2_codes[i], U(codes[i]));
+			comma = ",";
+		}
+	printf("}");
+}
+
 static void
 report_run(const struct run *r)
 {
@@ -16,8 +32,14 @@ report_run(const struct run *r)
 	printf("\"answers\":{");
 	for (i = 1; i <= 5; i++)
 		printf("%s\"%uxx\":%llu", i > 1 ? "," : "", i, U(r->answers[i]));
-	printf("},\"closed\":%llu,\"broken\":%llu,\"resets\":%llu}", U(r->closed), U(r->broken),
+	printf("},\"closed\":%llu,\"broken\":%llu,\"resets\":%llu", U(r->closed), U(r->broken),
 	    U(r->resets));
+	if (r->attack->frames != NULL) {
+		printf(",\"frames\":%llu,\"frames_received\":%llu", U(r->frames), U(r->h2.frames));
+		report_codes("goaway", r->h2.goaway);
+		report_codes("reset_streams", r->h2.reset);
+	}
+	printf("}");
 }
 
 void

@@ -45,7 +45,7 @@ http {
 $temp
 	$upstream
 	server {
-		listen 127.0.0.1:$s->{port}@{[ $s->{tls} ? ' ssl' : '' ]} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
+		listen 127.0.0.1:$s->{port}@{[ $s->{tls} ? ' ssl' : '' ]}@{[ $s->{http2} ? ' http2' : '' ]} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
 		@{[ $s->{tls} ? "ssl_certificate $s->{tls}{pem}; ssl_certificate_key $s->{tls}{key}; ssl_protocols TLSv1.2 TLSv1.3;" : '' ]}
 		root "$s->{root}";
 		$accel
@@ -87,7 +87,7 @@ server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
 server.port = $s->{port}
 server.errorlog = "$s->{dir}/error.log"
-server.modules = (@{[ $s->{tls} ? '"mod_openssl"' : '' ]})
+@{[ _http2($s) ]}server.modules = (@{[ $s->{tls} ? '"mod_openssl"' : '' ]})
 @{[ _ssl($s) ]}
 server.event-handler = "linux-sysepoll"
 server.network-backend = "@{[ $s->{backend} // 'sendfile' ]}"
@@ -106,6 +106,9 @@ CONF
 sub _ssl ($s) {
 	return $s->{tls} ? qq{ssl.engine = "enable"\nssl.pemfile = "$s->{tls}{pem}"\nssl.privkey = "$s->{tls}{key}"\n} : '';
 }
+
+# By ALPN over TLS, with prior knowledge in clear. Both are defaults of lighttpd 1.4.
+sub _http2 ($s) { return $s->{http2} ? qq{server.feature-flags = ( "server.h2proto" => "enable", "server.h2c" => "enable" )\n} : '' }
 
 # 400 threads: enough to wait for 400 files at the same time.
 sub apache ($s) {
@@ -152,6 +155,7 @@ error-log: $s->{dir}/error.log
 num-threads: @{[ $s->{workers} // 1 ]}
 max-connections: 15000
 http1-request-timeout: 3600
+http2-idle-timeout: 3600
 listen:
   host: 127.0.0.1
   port: $s->{port}
@@ -166,7 +170,7 @@ CONF
 }
 
 sub accel ($s) {
-	my $more = Accel::Peer::Proxy::lines($s) . _ssl($s);
+	my $more = Accel::Peer::Proxy::lines($s) . _ssl($s) . _http2($s);
 	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
 	for my $pool (qw(stat read)) {
 		my $n = $s->{"${pool}_threads"} // $s->{threads};
