@@ -92,7 +92,7 @@ FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
 BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules \
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
-	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins bench-tls
+	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins bench-tls bench-http2
 
 .PHONY: all rigs units nginx-module check check-http2 check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check $B/bin/accel-load-merge
@@ -385,6 +385,7 @@ help:
 	@echo 'make bench-growth  what a request costs with more connections and more files, beside nginx and lighttpd'
 	@echo 'make bench-load   accel-load beside wrk and h2load'
 	@echo 'make bench-tls    TLS: new, resumed and kept connections, bytes, and hot requests beside a flood of handshakes'
+	@echo 'make bench-http2  HTTP/2: sizes, streams and connections; hot streams beside cold ones; each flood beside healthy clients'
 	@echo 'make bench-spread  connections by worker, and what a connection of one request costs: beside nginx and lighttpd'
 	@echo 'make bench-lifecycle  50 reloads and 50 binary upgrades under 200 clients and long downloads: lost, cut, memory, descriptors'
 	@echo 'make bench-soak   20 minutes of everything at once: faults, reloads, upgrades, rotation; what is lost, what grows, which alert fires'

@@ -4,7 +4,7 @@ package Accel::Peer::Proxy;
 # Sockets to the responder are kept wherever the server can: nginx by `keepalive`, HAProxy by http-reuse always, accel-server by
 # its pool; lighttpd 1.4 opens one for each FastCGI request. Bodies of requests and replies are not written to files.
 # haproxy($peer) is a whole configuration. Requests for /1k.bin are not passed on, so that a static file can be measured beside
-# the others; HAProxy has no files.
+# the others; HAProxy has no files. With `under`, a path that ends with a slash, only what is below it is passed on.
 use v5.36;
 
 my %lines = (accel => \&_accel, nginx => \&_nginx, lighttpd => \&_lighttpd);
@@ -17,12 +17,15 @@ sub _address ($to, $protocol) {
 	return $protocol eq 'http' ? '127.0.0.1:' . $to->port : 'unix:' . $to->socket;
 }
 
+# The condition of lighttpd and accel-server.
+sub _passed (%p) { return $p{under} ? qq{\$HTTP["url"] =~ "^$p{under}"} : '$HTTP["url"] != "/1k.bin"' }
+
 sub _accel ($peer, %p) {
 	my $size = $p{pool} // 128;
 	return <<"LINES";
 server.max-request-size = 0
 server.stream-request-body = 2
-\$HTTP["url"] != "/1k.bin" {
+@{[ _passed(%p) ]} {
 	proxy-core.protocol = "$p{protocol}"
 	proxy-core.backends = ( "@{[ _address($p{to}, $p{protocol}) ]}" )
 	proxy-core.max-pool-size = $size
@@ -48,8 +51,7 @@ sub _nginx ($peer, %p) {
 	my $word = $p{protocol} eq 'http' ? 'proxy' : 'fastcgi';
 	return <<"LINES";
 client_max_body_size 0;
-location = /1k.bin { }
-location / {
+@{[ $p{under} ? "location $p{under} {" : "location = /1k.bin { }\nlocation / {" ]}
 	$pass
 	${word}_request_buffering off;
 	${word}_max_temp_file_size 0;
@@ -74,7 +76,7 @@ server.modules += ( "mod_$module" )
 server.max-request-size = 0
 server.stream-request-body = 2
 server.stream-response-body = 2
-\$HTTP["url"] != "/1k.bin" {
+@{[ _passed(%p) ]} {
 	$module.server = ( "" => (( $where )) )
 }
 LINES
