@@ -50,24 +50,31 @@ pseudo(const struct http2_request *q, enum http2_pseudo id)
 	return ((struct text){ q->values.p + q->pseudo[id].at, q->pseudo[id].n });
 }
 
-/* The bytes of the head so far. */
-static size_t
-size(const struct http2_request *q)
-{
-	return (q->head.n + q->cookies.n + q->values.n + q->cut);
-}
-
 /* False: the head is as long as it may be. */
 static bool
 has_room(struct http2_request *q, size_t n)
 {
-	if (q->cut == 0 && size(q) + n <= q->max)
+	if (q->cut == 0 && q->head.n + q->cookies.n + n <= q->max)
 		return (true);
 	q->cut += n;
 	return (false);
 }
 
 /* ---- the line */
+
+/* One that is too long keeps its beginning: the parser says that the line is too long. */
+static void
+keep_pseudo(struct http2_request *q, unsigned id, struct text value)
+{
+	if (value.n > q->max) {
+		q->cut += value.n - q->max;
+		value.n = q->max;
+	}
+	q->has |= 1u << id;
+	q->pseudo[id].at = q->values.n;
+	q->pseudo[id].n = value.n;
+	buf_text(&q->values, value);
+}
 
 static const char *
 take_pseudo(struct http2_request *q, struct text name, struct text value)
@@ -84,12 +91,7 @@ take_pseudo(struct http2_request *q, struct text name, struct text value)
 		return ("two pseudo-header fields of one name");
 	if (value.n == 0 || skip_target(value.p, value.p + value.n) != value.p + value.n)
 		return ("a bad character in a pseudo-header field");
-	q->has |= 1u << id;
-	if (!has_room(q, value.n + 16))
-		value.n = 0;
-	q->pseudo[id].at = q->values.n;
-	q->pseudo[id].n = value.n;
-	buf_text(&q->values, value);
+	keep_pseudo(q, id, value);
 	return (NULL);
 }
 
@@ -132,7 +134,7 @@ check_line(const struct http2_request *q)
 			    : NULL);
 	if ((q->has & all) != all)
 		return ("a pseudo-header field is missing");
-	return (is_path(pseudo(q, PSEUDO_PATH)) || q->cut != 0 ? NULL : ":path is no path");
+	return (is_path(pseudo(q, PSEUDO_PATH)) ? NULL : ":path is no path");
 }
 
 static void
@@ -237,6 +239,8 @@ http2_request_field(struct http2_request *q, struct text name, struct text value
 		return ("a bad character in the name of a field");
 	if (!is_value(value))
 		return ("a bad character in a field");
+	if (text_trim(value).n != value.n)
+		return ("a field begins or ends with a space");
 	if (is_of_connection(name, value))
 		return ("a field of a connection of HTTP/1");
 	why = begin_fields(q);
