@@ -64,8 +64,8 @@ struct http2 {
 	int niov;
 	char *out; /* a window of the loop, or memory of its own */
 	size_t out_n, out_size;
-	size_t left;  /* bytes of iov */
-	size_t batch; /* bytes of the next one */
+	size_t left;                /* bytes of iov */
+	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */
 	int32_t early[HTTP2_EARLY];
@@ -76,7 +76,7 @@ struct http2 {
 	uint8_t draining; /* 1: told, 2: the last stream is fixed */
 	bool out_owned;   /* out is from malloc */
 	bool sending, soon_due;
-	bool skipped; /* the result of the send is in left already */
+	bool skipped;    /* the result of the send is in left already */
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
 	bool ending, stopped, over;
@@ -96,14 +96,14 @@ struct http2_stream {
 	bool broken;  /* reset, or the connection is gone */
 	bool counted; /* as a stream that was opened */
 	bool chunked, tunnel, no_body;
-	bool ended;    /* the client's end has come */
-	bool finished; /* our end is sent */
-	bool eof;      /* ours follows the bytes that are there */
-	bool deferred; /* nghttp2 waits for http2_stream_resume() */
+	bool ended;      /* the client's end has come */
+	bool last_chunk; /* ... and was read */
+	bool finished;   /* our end is sent */
+	bool eof;        /* ours follows the bytes that are there */
+	bool deferred;   /* nghttp2 waits for http2_stream_resume() */
 	bool prioritised;
 	struct buf in; /* of the body, not read yet */
 	size_t in_at;
-	size_t held;      /* bytes of the windows that these occupy */
 	struct buf reply; /* a head that has come in part */
 	int64_t left;     /* of the body; -1: unknown */
 	size_t dropped;   /* of the body, since nobody wants it */

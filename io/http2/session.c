@@ -14,10 +14,13 @@
 #include <stdlib.h>
 
 #include "base/rate.h"
+#include "wire/http2/reply.h"
 
 /* Bytes of bodies that a client may send before the server has used them. */
 #define WINDOW_ALL (1 << 20)
 #define TABLE_SIZE 4096u
+/* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
+#define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
 /* A client that was told of the end has its last requests on the way that long. */
 #define DRAIN_MS 1000u
 
@@ -418,6 +421,7 @@ open_session(struct http2 *h, nghttp2_session_callbacks *cb)
 	nghttp2_option_set_no_auto_window_update(o, 1);
 	nghttp2_option_set_no_closed_streams(o, 1);
 	nghttp2_option_set_max_deflate_dynamic_table_size(o, TABLE_SIZE);
+	nghttp2_option_set_max_send_header_block_length(o, REPLY_FIELDS_MAX);
 	nghttp2_option_set_builtin_recv_extension_type(o, NGHTTP2_PRIORITY_UPDATE);
 	rc = nghttp2_session_server_new2(&h->ng, cb, h, o);
 	nghttp2_option_del(o);

@@ -15,6 +15,8 @@
 
 /* Bytes of a body that nobody wants. */
 #define DROP_MAX (256u << 10)
+/* Around the bytes of a chunk: its size, three line ends, and the last chunk. */
+#define CHUNK_FRAME 32u
 
 static const struct io_transport_calls stream_calls;
 
@@ -70,63 +72,108 @@ drop(struct http2_stream *st, size_t n)
 bool
 http2_stream_take(struct http2_stream *st, struct text t)
 {
-	char line[24];
-
 	if (!st->owned) {
 		drop(st, t.n);
 		return (true);
 	}
-	if (st->chunked)
-		buf_add(&st->in, line, (size_t)snprintf(line, sizeof(line), "%zx\r\n", t.n));
+	if (st->in_at >= st->in.n / 2) { /* else a slow reader's body would never be short */
+		buf_drop(&st->in, st->in_at);
+		st->in_at = 0;
+	}
 	buf_text(&st->in, t);
-	if (st->chunked)
-		buf_text(&st->in, TEXT("\r\n"));
-	st->held += t.n;
+	if (st->in.failed) {
+		(void)nghttp2_session_consume(st->h2->ng, st->id, t.n);
+		return (false);
+	}
 	wake(st, SOCK_READABLE);
-	return (!st->in.failed);
+	return (true);
 }
 
 void
 http2_stream_ended(struct http2_stream *st)
 {
 	st->ended = true;
-	if (st->chunked)
-		buf_text(&st->in, TEXT("0\r\n\r\n"));
 	wake(st, SOCK_READABLE);
 }
 
-/* n of what is there was read: as much of the windows is free again. */
-static void
-give_window(struct http2_stream *st, size_t n, size_t all)
+static size_t
+waiting(const struct http2_stream *st)
 {
-	size_t k = n == all ? st->held : (size_t)((uint64_t)st->held * n / all);
+	return (st->in.n - st->in_at);
+}
 
-	if (k == 0)
+static bool
+has_last_chunk(const struct http2_stream *st)
+{
+	return (st->chunked && st->ended && !st->last_chunk);
+}
+
+static void
+give_window(struct http2_stream *st, size_t n)
+{
+	if (n == 0)
 		return;
-	st->held -= k;
 	if (st->closed)
-		(void)nghttp2_session_consume_connection(st->h2->ng, k);
+		(void)nghttp2_session_consume_connection(st->h2->ng, n);
 	else
-		(void)nghttp2_session_consume(st->h2->ng, st->id, k);
+		(void)nghttp2_session_consume(st->h2->ng, st->id, n);
 	http2_want_turn(st->h2);
+}
+
+/* n bytes of what waits: as much of the windows is free again. */
+static void
+take_out(struct http2_stream *st, char *to, size_t n)
+{
+	if (n != 0)
+		memcpy(to, st->in.p + st->in_at, n);
+	st->in_at += n;
+	if (waiting(st) == 0) {
+		buf_free(&st->in);
+		st->in_at = 0;
+	}
+	give_window(st, n);
+}
+
+/* Chunks are made when they are read: one for each frame that came could be six times as long as
+ * the window. */
+static size_t
+take_chunk(struct http2_stream *st, char *to, size_t most)
+{
+	size_t n = waiting(st) < most - CHUNK_FRAME ? waiting(st) : most - CHUNK_FRAME, k = 0;
+
+	if (n != 0) {
+		k = (size_t)snprintf(to, CHUNK_FRAME, "%zx\r\n", n);
+		take_out(st, to + k, n);
+		k += n;
+		memcpy(to + k, "\r\n", 2);
+		k += 2;
+	}
+	if (waiting(st) == 0 && has_last_chunk(st)) {
+		memcpy(to + k, "0\r\n\r\n", 5);
+		k += 5;
+		st->last_chunk = true;
+	}
+	return (k);
+}
+
+static size_t
+take_some(struct http2_stream *st, char *to, size_t most)
+{
+	size_t n = waiting(st) < most ? waiting(st) : most;
+
+	if (st->chunked)
+		return (take_chunk(st, to, most));
+	take_out(st, to, n);
+	return (n);
 }
 
 static int64_t
 stream_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
 {
 	struct http2_stream *st = stream_of(s);
-	size_t all = st->in.n - st->in_at, n = all < most ? all : most;
 
-	if (n != 0) {
-		memcpy(buf, st->in.p + st->in_at, n);
-		st->in_at += n;
-		give_window(st, n, all);
-		if (n == all) {
-			buf_free(&st->in);
-			st->in_at = 0;
-		}
-		return ((int64_t)n);
-	}
+	if (waiting(st) != 0 || has_last_chunk(st))
+		return ((int64_t)take_some(st, buf, most));
 	if (st->broken)
 		return (-ECONNRESET);
 	if (st->tunnel && st->ended)
@@ -246,13 +293,13 @@ stream_let_go(struct io_transport *t)
 
 	st->owned = false;
 	st->sock = NULL;
-	if (st->held != 0)
-		give_window(st, 1, 1);
+	give_window(st, waiting(st));
 	if (st->closed) {
 		http2_stream_free(st);
 		return;
 	}
 	buf_free(&st->in);
+	st->in_at = 0;
 	if (st->out != OUT_DONE && !st->eof)
 		http2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
 }
@@ -260,7 +307,7 @@ stream_let_go(struct io_transport *t)
 static bool
 stream_has_bytes(const struct io_sock *s)
 {
-	return (stream_of(s)->in.n != stream_of(s)->in_at);
+	return (waiting(stream_of(s)) != 0 || has_last_chunk(stream_of(s)));
 }
 
 static bool
