@@ -17,8 +17,9 @@
 #include "server/module/module.h"
 
 #define LINGER_MS 2000u
-/* The first line of the preface (RFC 9113 3.4); the library checks the rest. */
-#define PRI "PRI * HTTP/2.0\r\n"
+/* The first line of the preface (RFC 9113 3.4); the library checks the rest.  It is without its end:
+ * the parser of HTTP/1 refuses the version as soon as it has come. */
+#define PRI "PRI * HTTP/2.0"
 
 bool
 conn_speaks_http2(const struct conn *c)
