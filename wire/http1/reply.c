@@ -56,9 +56,8 @@ content_length(struct text v, struct http1_reply *r, struct seen *s)
 		r->content_length = (int64_t)n;
 }
 
-/* "bytes 0-99/1234".  A star for the total or the range leaves it unknown. */
-static void
-content_range(struct text v, struct http1_reply *r)
+void
+http1_content_range(struct text v, int64_t *out_first, int64_t *out_total)
 {
 	struct text first, total;
 	uint64_t n;
@@ -69,9 +68,9 @@ content_range(struct text v, struct http1_reply *r)
 	if (!text_next(&v, '/', &first) || !text_next(&v, '/', &total))
 		return;
 	if (text_u64(total, &n) == 0 && n <= INT64_MAX)
-		r->total = (int64_t)n;
+		*out_total = (int64_t)n;
 	if (text_next(&first, '-', &v) && text_u64(v, &n) == 0 && n <= INT64_MAX)
-		r->first = (int64_t)n;
+		*out_first = (int64_t)n;
 }
 
 /* Compares the length of a name first: most fields cost no more than that. */
@@ -85,7 +84,7 @@ field(struct text name, struct text v, struct http1_reply *r, struct seen *s)
 		break;
 	case sizeof("Content-Range") - 1:
 		if (text_ieq(name, TEXT("Content-Range")))
-			content_range(v, r);
+			http1_content_range(v, &r->first, &r->total);
 		break;
 	case sizeof("Content-Length") - 1:
 		if (text_ieq(name, TEXT("Content-Length")))

@@ -23,4 +23,8 @@ struct http1_reply {
  * PARSE_BAD: *why.  PARSE_MORE: call it again with more bytes; nothing is kept. */
 enum parse http1_reply(struct text in, struct http1_reply *, size_t *used, const char **why);
 
+/* A value of Content-Range, "bytes 0-99/1234".  A star for the total or the range leaves it as it
+ * is. */
+void http1_content_range(struct text value, int64_t *first, int64_t *total);
+
 #endif
