@@ -12,11 +12,14 @@
 #include "io/tls/client.h"
 #include "io/tls/impl.h"
 
+#define TLS_PROTOCOL_MAX 15
+
 struct tls_client {
 	struct io_secure secure;
 	SSL_CTX *ctx;
-	char *host;        /* NULL: none is sent */
-	SSL_SESSION *last; /* the newest one that can be resumed; NULL: none */
+	char *host;           /* NULL: none is sent */
+	const char *protocol; /* the server must take it; NULL: any */
+	SSL_SESSION *last;    /* the newest one that can be resumed; NULL: none */
 };
 
 /* ---- the handshake */
@@ -96,12 +99,27 @@ failed(struct io_op *op)
 	return (l->end ? tls_ended(op, -ECONNRESET, NULL) : tls_ended(op, -EPROTO, l->why));
 }
 
+static bool
+has_protocol(struct tls_link *l)
+{
+	const struct tls_client *c = SSL_CTX_get_app_data(SSL_get_SSL_CTX(l->ssl));
+	const unsigned char *p;
+	unsigned n;
+
+	if (c->protocol == NULL)
+		return (true);
+	SSL_get0_alpn_selected(l->ssl, &p, &n);
+	return (n == strlen(c->protocol) && memcmp(p, c->protocol, n) == 0);
+}
+
 /* All that was received has been read. */
 static bool
 is_up(struct io_op *op)
 {
 	struct tls_link *l = tls_link_of(op->sock);
 
+	if (!has_protocol(l))
+		return (tls_ended(op, -EPROTO, "the server does not take the protocol (ALPN)"));
 	if (SSL_has_pending(l->ssl) == 1)
 		op->sock->hints |= SOCK_READABLE;
 	op->handshake.version = (uint16_t)SSL_version(l->ssl);
@@ -162,18 +180,28 @@ name_of(const char *host)
 	return (strdup(host));
 }
 
+static bool
+offer(SSL_CTX *ctx, const char *protocol)
+{
+	unsigned char list[TLS_PROTOCOL_MAX + 1];
+	size_t n = strlen(protocol);
+
+	must(n <= TLS_PROTOCOL_MAX);
+	list[0] = (unsigned char)n;
+	memcpy(list + 1, protocol, n);
+	return (SSL_CTX_set_alpn_protos(ctx, list, (unsigned)n + 1) == 0);
+}
+
 /* Old servers with weak keys are loaded, too. */
 static bool
-set_up(SSL_CTX *ctx)
+set_up(SSL_CTX *ctx, const char *protocol)
 {
-	static const unsigned char protocols[] = "\x08http/1.1";
-
 	SSL_CTX_set_security_level(ctx, 0);
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
 	SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_read_ahead(ctx, 1);
-	return (SSL_CTX_set_alpn_protos(ctx, protocols, sizeof(protocols) - 1) == 0);
+	return (offer(ctx, protocol != NULL ? protocol : "http/1.1"));
 }
 
 static void
@@ -194,8 +222,9 @@ tls_client_new(const struct tls_client_settings *set, struct tls_fault *fault)
 		return (NULL);
 	c->secure = (struct io_secure){ .begin = client_begin, .try = client_try };
 	c->host = name_of(set->host);
+	c->protocol = set->protocol;
 	if (!tls_prepare() || (c->ctx = SSL_CTX_new(TLS_client_method())) == NULL ||
-	    SSL_CTX_set_app_data(c->ctx, c) != 1 || !set_up(c->ctx) ||
+	    SSL_CTX_set_app_data(c->ctx, c) != 1 || !set_up(c->ctx, set->protocol) ||
 	    !tls_obey(c->ctx, SSL_CONF_FLAG_CLIENT, set->commands, set->ncommands, fault)) {
 		tls_client_free(&c->secure);
 		return (NULL);

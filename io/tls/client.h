@@ -15,7 +15,10 @@
 
 struct tls_client_settings {
 	const char *host; /* sent to the server (SNI), unless it is an address */
-	bool resumes;     /* each session goes on with the newest ticket of those before */
+	/* The only protocol that is offered (ALPN), which the server must take; NULL: HTTP/1.1, also
+	 * with servers that know no ALPN.  A constant text. */
+	const char *protocol;
+	bool resumes; /* each session goes on with the newest ticket of those before */
 	const struct tls_command *commands;
 	size_t ncommands;
 };
