@@ -2,13 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "accel-load/conn_impl.h"
+#include "accel-load/streams.h"
 
 #define REST_NS (10 * NS_PER_MS) /* after an error: no busy loop against a server that is down */
 #define FULL_NS NS_PER_MS        /* the backlog of a unix socket is full */
 #define IN_MAX  (128u << 10)     /* an unfinished head, and the bytes of one receive */
 #define OUT_MAX (1u << 20)
-
-static void conn_send(struct conn *);
 
 bool
 conn_init(struct conn *c, struct thread *t)
@@ -23,7 +22,7 @@ conn_init(struct conn *c, struct thread *t)
 	op_init(&c->rd, IO_RECV, conn_received);
 	c->rd.sock = &c->sock;
 	list_add_tail(&t->idle, &c->link);
-	return (c->asked != NULL);
+	return (c->asked != NULL && (!t->conf->http2 || streams_new(c) != NULL));
 }
 
 void
@@ -31,7 +30,8 @@ conn_free(struct conn *c)
 {
 	if (c->answer.protocol != NULL && c->answer.protocol->free != NULL)
 		c->answer.protocol->free(&c->answer);
-	verify_free(&c->verify);
+	verify_free(&c->reading.verify);
+	streams_free(c->streams);
 	buf_free(&c->in);
 	buf_free(&c->out);
 	free(c->asked);
@@ -62,15 +62,17 @@ conn_next(struct conn *c)
 		conn_ask(c, t->now);
 }
 
-static void conn_connect(struct conn *);
-
 static void
 conn_closed(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, wr);
 
-	c->wr_busy = c->closing = c->last = c->begun = false;
+	c->wr_busy = c->closing = c->last = c->reading.begun = false;
 	c->in.n = 0;
+	if (c->streams != NULL) {
+		c->out.n = c->sent = 0;
+		streams_down(c);
+	}
 	io_sock_init(&c->sock, -1);
 	if (c->thread->stopping)
 		return;
@@ -138,7 +140,14 @@ conn_forget_requests(struct conn *c)
 }
 
 void
-conn_fail(struct conn *c, enum load_error kind)
+conn_rest(struct conn *c)
+{
+	c->rests = true;
+	c->rest_ns = c->thread->now + REST_NS;
+}
+
+static void
+fail_requests(struct conn *c, enum load_error kind)
 {
 	struct thread *t = c->thread;
 
@@ -151,8 +160,16 @@ conn_fail(struct conn *c, enum load_error kind)
 		count_failed_latency(t->counts,
 		    clock_between(conn_asked(c, i)->scheduled_ns, t->now));
 	conn_forget_requests(c);
-	c->rests = true;
-	c->rest_ns = t->now + REST_NS;
+}
+
+void
+conn_fail(struct conn *c, enum load_error kind)
+{
+	if (c->streams != NULL)
+		streams_fail(c, kind);
+	else
+		fail_requests(c, kind);
+	conn_rest(c);
 	conn_hang_up(c);
 }
 
@@ -161,7 +178,9 @@ conn_rested(struct conn *c)
 {
 	c->rests = false;
 	list_del(&c->link);
-	if (c->n > 0)
+	if (c->streams != NULL && c->sock.fd >= 0)
+		streams_rested(c);
+	else if (c->n > 0)
 		conn_connect(c);
 	else
 		conn_next(c);
@@ -191,8 +210,12 @@ connect_error(struct conn *c, int err)
 static void
 conn_ready(struct conn *c)
 {
-	conn_send(c);
-	conn_recv_start(c);
+	if (c->streams == NULL)
+		conn_send(c);
+	else if (!streams_up(c))
+		conn_fail(c, LOAD_CONNECT); /* no memory */
+	if (!c->closing)
+		conn_recv_start(c);
 }
 
 /* False: the connection closes. */
@@ -265,12 +288,13 @@ conn_connected(struct io_op *op)
 	}
 }
 
-static void
+void
 conn_connect(struct conn *c)
 {
 	struct thread *t = c->thread;
 
-	c->target = t->run->urls->url[conn_asked(c, 0)->url].target;
+	/* In HTTP/2 all URLs are of one host. */
+	c->target = t->run->urls->url[c->streams != NULL ? 0 : conn_asked(c, 0)->url].target;
 	c->connect_ns = t->now;
 	op_init(&c->wr, IO_CONNECT, conn_connected);
 	c->wr.sock = &c->sock;
@@ -299,12 +323,15 @@ conn_sent(struct io_op *op)
 	conn_send(c);
 }
 
-static void
+void
 conn_send(struct conn *c)
 {
+	if (c->wr_busy)
+		return;
 	if (c->sent == c->out.n) {
 		c->out.n = c->sent = 0;
-		return;
+		if (c->streams == NULL || !streams_put(c))
+			return;
 	}
 	op_init(&c->wr, IO_SEND, conn_sent);
 	c->wr.sock = &c->sock;
@@ -336,6 +363,14 @@ choose_range(struct thread *t, struct request *r)
 	}
 }
 
+void
+conn_choose(struct thread *t, struct request *r, uint64_t at)
+{
+	r->url = turn_next(&t->turn, t->conf, t->run->urls->n);
+	r->scheduled_ns = at;
+	choose_range(t, r);
+}
+
 static unsigned
 batch(const struct thread *t)
 {
@@ -351,6 +386,10 @@ conn_ask(struct conn *c, uint64_t at)
 	struct request *r;
 	bool good = true;
 
+	if (c->streams != NULL) {
+		streams_ask(c, at);
+		return;
+	}
 	list_del(&c->link);
 	c->used = true;
 	c->first = 0;
@@ -359,9 +398,7 @@ conn_ask(struct conn *c, uint64_t at)
 	c->out.n = c->sent = 0;
 	for (unsigned i = 0; i < c->n; i++) {
 		r = &c->asked[i];
-		r->url = turn_next(&t->turn, t->conf, t->run->urls->n);
-		r->scheduled_ns = at;
-		choose_range(t, r);
+		conn_choose(t, r, at);
 		good &= t->run->protocol->request(t->conf, &t->run->urls->url[r->url], r, &c->out);
 	}
 	t->started += c->n;

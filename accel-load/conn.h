@@ -6,8 +6,10 @@
 #ifndef ACCEL_LOAD_CONN_H
 #define ACCEL_LOAD_CONN_H
 
+#include "accel-load/reading.h"
 #include "accel-load/thread.h"
-#include "accel-load/verify.h"
+
+struct streams;
 
 struct conn {
 	struct thread *thread;
@@ -26,18 +28,16 @@ struct conn {
 	uint64_t answers;    /* whole ones, with or without errors */
 	/* the answer that is being read */
 	struct answer answer;
-	struct verify verify;
-	bool begun; /* its head was read */
-	bool status_ok, head_ok;
-	bool beyond;                 /* a byte after the body was dropped */
-	uint64_t received, abort_at; /* bytes of its body; NEVER */
-	struct buf in;               /* an unfinished head or line */
-	struct buf out;              /* requests */
+	struct reading reading;
+	bool beyond;    /* a byte after the body was dropped */
+	struct buf in;  /* an unfinished head or line */
+	struct buf out; /* requests */
 	size_t sent;
 	struct iovec iov;
 	/* requests without an answer, a ring */
-	unsigned first, n;
+	unsigned first, n; /* n: in HTTP/2, too */
 	struct request *asked;
+	struct streams *streams; /* HTTP/2: has them instead; NULL: another protocol */
 };
 
 bool conn_init(struct conn *, struct thread *); /* false: no memory */

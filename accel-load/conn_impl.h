@@ -6,6 +6,12 @@
 
 struct request *conn_asked(struct conn *, unsigned i); /* the i-th one without an answer */
 void conn_forget_requests(struct conn *);
+/* The next request, for which it is now this late. */
+void conn_choose(struct thread *, struct request *, uint64_t at);
+void conn_connect(struct conn *); /* it is closed */
+/* Sends what is due, unless a send is under way. */
+void conn_send(struct conn *);
+void conn_rest(struct conn *); /* it waits a moment before anything new */
 /* Ready for the next request; a closed loop starts it at once. */
 void conn_next(struct conn *);
 void conn_hang_up(struct conn *);

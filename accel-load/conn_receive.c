@@ -1,6 +1,7 @@
 /* accel-load/conn_receive.c -- what comes on a connection: bytes, answers, its end. */
 #include <errno.h>
 #include "accel-load/conn_impl.h"
+#include "accel-load/streams.h"
 
 /* ---------------------------------------------------------------- answers */
 
@@ -20,24 +21,13 @@ await_end(struct conn *c)
 	list_add_tail(&t->ending, &c->due);
 }
 
+/* With --expect: the field has the path as its value. */
 static bool
-status_is_right(const struct conn *c, const struct url *u)
-{
-	unsigned want = u->status != 0 ? u->status : c->thread->conf->status;
-
-	return (want != 0 ? c->answer.status == (int)want : c->answer.status / 100 == 2);
-}
-
-/* True if a part begins where it was asked for, and the field of --expect has the path as its
- * value. */
-static bool
-head_is_right(const struct conn *c, const struct request *r, const struct url *u)
+field_is_right(const struct conn *c, const struct url *u)
 {
 	const char *name = c->thread->conf->expect;
 	const struct answer *a = &c->answer;
 
-	if (a->status == 206 && (r->length == 0 || a->first != r->offset))
-		return (false);
 	return (name == NULL || a->status != 200 ||
 		text_eq(a->protocol->field(a, text_of(name)), text_of(u->path)));
 }
@@ -46,69 +36,41 @@ static void
 answer_head(struct conn *c)
 {
 	struct thread *t = c->thread;
-	const struct load_conf *conf = t->conf;
-	struct answer *a = &c->answer;
+	const struct answer *a = &c->answer;
 	struct request *r = conn_asked(c, 0);
 	struct url *u = &t->run->urls->url[r->url];
 
-	c->begun = true;
-	c->received = 0;
-	c->abort_at = NEVER;
-	c->last |= !a->keep || conf->close;
-	c->status_ok = status_is_right(c, u);
+	c->last |= !a->keep || t->conf->close;
 	c->beyond = false;
-	c->head_ok = head_is_right(c, r, u);
-	if (a->total > 0 && c->status_ok && conf->range.kind == RANGE_RANDOM)
-		__atomic_store_n(&u->size, (uint64_t)a->total, __ATOMIC_RELAXED);
-	if (conf->checks != NULL && c->status_ok)
-		verify_begin(&c->verify, conf->checks, u, a->first, a->total);
-	if (conf->abort_percent > 0 &&
-	    (double)(turn_random(&t->turn) % 10000) < conf->abort_percent * 100)
-		c->abort_at = a->total > 0 ? turn_random(&t->turn) % (uint64_t)a->total : 0;
+	reading_begin(&c->reading, t, r, u,
+	    &(struct reading_head){ a->status, a->first, a->total });
+	c->reading.head_ok &= field_is_right(c, u);
 }
 
 static void
 answer_body(struct conn *c, const char *p, size_t n)
 {
-	struct thread *t = c->thread;
-
-	if (c->received == 0)
-		count_first_byte(t->counts, clock_between(conn_asked(c, 0)->scheduled_ns, t->now));
-	c->received += n;
-	count_body(t->counts, n);
-	if (t->conf->checks != NULL && c->status_ok)
-		verify_bytes(&c->verify, p, n);
+	reading_body(&c->reading, c->thread, conn_asked(c, 0), p, n);
 }
 
 static void
 answer_end(struct conn *c, bool too_long)
 {
 	struct thread *t = c->thread;
-	enum load_error how = LOAD_OK;
 
-	if (!c->status_ok)
-		how = LOAD_STATUS;
-	else if (too_long)
-		how = LOAD_LONG;
-	else if (!c->head_ok)
-		how = LOAD_WRONG;
-	else if (t->conf->checks != NULL)
-		how = verify_end(&c->verify);
 	c->last |= !c->answer.keep;
-	count_answer(t->counts, c->answer.status, how,
-	    clock_between(conn_asked(c, 0)->scheduled_ns, t->now));
+	reading_end(&c->reading, t, conn_asked(c, 0), too_long);
 	c->answers++;
 	t->outstanding--;
 	c->first = (c->first + 1) % t->conf->pipeline;
 	c->n--;
-	c->begun = false;
 	answer_begin(&c->answer, t->run->protocol, t->conf->head);
 }
 
 static bool
 aborts(struct conn *c)
 {
-	if (!c->begun || c->received < c->abort_at)
+	if (!reading_aborts(&c->reading))
 		return (false);
 	count_aborted(c->thread->counts, c->n);
 	conn_forget_requests(c);
@@ -178,19 +140,25 @@ droppable(const struct conn *c)
 	const struct load_conf *conf = c->thread->conf;
 	uint64_t n = c->answer.drop;
 
-	if (!c->begun || c->in.n > 0 || !can_drop(c->target) ||
+	if (!c->reading.begun || c->in.n > 0 || !can_drop(c->target) ||
 	    (conf->checks != NULL && verify_wants_bytes(conf->checks)))
 		return (0);
-	if (c->abort_at != NEVER && n > c->abort_at - c->received)
-		n = c->abort_at - c->received;
+	if (c->reading.abort_at != NEVER && n > c->reading.abort_at - c->reading.received)
+		n = c->reading.abort_at - c->reading.received;
 	return (n);
 }
 
 void
 conn_recv_start(struct conn *c)
 {
-	uint64_t drop = droppable(c);
+	uint64_t drop;
 
+	c->rd_busy = true;
+	if (c->streams != NULL) {
+		op_submit(c->thread->io, &c->rd);
+		return;
+	}
+	drop = droppable(c);
 	c->rd.drops = drop > 0;
 	/* One byte more: it shows that the body is too long. */
 	c->rd.recv.drop = drop + (c->thread->conf->pipeline == 1);
@@ -198,7 +166,6 @@ conn_recv_start(struct conn *c)
 	c->rd.little =
 	    c->thread->conf->pipeline == 1 && c->target->host == NULL &&
 	    (c->thread->conf->checks == NULL || !verify_wants_bytes(c->thread->conf->checks));
-	c->rd_busy = true;
 	op_submit(c->thread->io, &c->rd);
 }
 
@@ -251,7 +218,8 @@ take_dropped(struct conn *c, size_t n)
 static void
 conn_eof(struct conn *c)
 {
-	if (c->begun && c->answer.protocol->eof(&c->answer) == ANSWER_END) {
+	if (c->streams == NULL && c->reading.begun &&
+	    c->answer.protocol->eof(&c->answer) == ANSWER_END) {
 		answer_end(c, false);
 		if (c->n > 0)
 			await_end(c);
@@ -260,7 +228,8 @@ conn_eof(struct conn *c)
 		/* the server announced the end, or the connection was idle for too long */
 		conn_hang_up(c);
 	else
-		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
+		conn_fail(c, c->streams != NULL || c->reading.begun || c->in.n > 0 ? LOAD_SHORT
+										   : LOAD_RESET);
 }
 
 /* Running connections are sorted by their deadlines. */
@@ -294,6 +263,8 @@ conn_received(struct io_op *op)
 		conn_hang_up(c);
 	else if (op->res < 0)
 		conn_fail(c, op->res == -ETIMEDOUT ? LOAD_TIMEOUT : LOAD_RESET);
+	else if (c->streams != NULL)
+		streams_received(c, op->buf, (size_t)op->res);
 	else {
 		conn_heard(c);
 		open = op->buf == NULL ? take_dropped(c, (size_t)op->res)

@@ -18,6 +18,9 @@ const struct load_error_info load_errors[LOAD_ERRORS] = {
 	    "other bytes, or another part, than expected (--verify, --range, --expect)" },
 	[LOAD_STATUS] = { "status", "unexpected status (expected: --status, or any 2xx)" },
 	[LOAD_MALFORMED] = { "malformed", "not an answer of the protocol" },
+	[LOAD_STREAM] = { "stream", "the server reset the stream (RST_STREAM)" },
+	[LOAD_REFUSED_STREAM] = { "refused_stream", "... without a look at it (REFUSED_STREAM)" },
+	[LOAD_GOAWAY] = { "goaway", "the server ended the connection (GOAWAY with an error)" },
 };
 
 struct counts *
@@ -64,6 +67,8 @@ counts_add(struct counts *into, const struct counts *from)
 	grow(&into->body_bytes, from->body_bytes);
 	grow(&into->handshakes, from->handshakes);
 	grow(&into->resumed, from->resumed);
+	grow(&into->goaways, from->goaways);
+	grow(&into->again, from->again);
 	grow_all(into->errors, from->errors, LOAD_ERRORS);
 	grow_all(into->status, from->status, COUNT_STATUSES);
 	histogram_fine_merge(&into->latency, &from->latency);
@@ -98,6 +103,18 @@ count_handshake(struct counts *c, bool resumed, uint64_t ns)
 	grow(&c->handshakes, 1);
 	grow(&c->resumed, resumed);
 	histogram_fine_add(&c->handshake, ns);
+}
+
+void
+count_goaway(struct counts *c)
+{
+	grow(&c->goaways, 1);
+}
+
+void
+count_again(struct counts *c)
+{
+	grow(&c->again, 1);
 }
 
 void

@@ -30,6 +30,10 @@ enum load_error {
 	LOAD_WRONG, /* the content is wrong */
 	LOAD_STATUS,
 	LOAD_MALFORMED, /* not an answer of the protocol */
+	/* of HTTP/2: */
+	LOAD_STREAM,         /* RST_STREAM */
+	LOAD_REFUSED_STREAM, /* ... with REFUSED_STREAM */
+	LOAD_GOAWAY,         /* GOAWAY with an error */
 	LOAD_ERRORS,
 	LOAD_OK = LOAD_ERRORS,
 };
@@ -46,6 +50,8 @@ extern const struct load_error_info load_errors[LOAD_ERRORS];
 struct counts {
 	uint64_t requests, answered, failed, aborted, unanswered, connects, body_bytes;
 	uint64_t handshakes, resumed; /* of TLS: done, and those that resumed a session */
+	/* of HTTP/2: GOAWAY that came; requests that were asked again because of it */
+	uint64_t goaways, again;
 	uint64_t errors[LOAD_ERRORS];
 	uint64_t status[COUNT_STATUSES];
 	struct histogram_fine latency, first_byte, connect, handshake;
@@ -63,6 +69,8 @@ void count_requests(struct counts *, unsigned n);  /* started */
 void count_withdrawn(struct counts *, unsigned n); /* started, but will be started again */
 void count_connect(struct counts *, uint64_t ns);  /* a connection was made, after this long */
 void count_handshake(struct counts *, bool resumed, uint64_t ns);
+void count_goaway(struct counts *);
+void count_again(struct counts *);
 void count_first_byte(struct counts *, uint64_t ns); /* of a body, since its request */
 void count_body(struct counts *, uint64_t bytes);
 /* An answer to its end; how is LOAD_OK, STATUS, SHORT, LONG or WRONG. */

@@ -12,6 +12,7 @@
 
 #define LOAD_CONNECTIONS_MAX 60000u
 #define LOAD_PIPELINE_MAX    64u
+#define LOAD_STREAMS_MAX     1000u
 #define LOAD_THREADS_MAX     256u
 #define TLS_SETTING_MAX      63u /* bytes of a name of --tls-conf */
 
@@ -28,6 +29,10 @@ struct load_conf {
 	const char *const *words; /* URLs; with merge, files */
 	const char *list;         /* --urls */
 	unsigned connections, pipeline, threads;
+	bool http2;
+	unsigned streams, beside_streams;     /* at once on each connection */
+	const char *priority;                 /* --priority: value of the field; NULL: none */
+	const char *beside;                   /* --beside: a list; NULL: none */
 	uint64_t fetches;                     /* 0: no limit */
 	uint64_t warm_ns, run_ns, timeout_ns; /* the first two one after the other */
 	bool silence; /* timeout_ns counts from the last byte, not from the request */

@@ -18,6 +18,10 @@ check_targets(const struct load_conf *conf, const struct urls *urls)
 		load_message("--pipeline: expected URLs of one host, got more than one");
 		return (EX_USAGE);
 	}
+	if (conf->http2 && urls->targets->next != NULL) {
+		load_message("--http2: expected URLs of one host, got more than one");
+		return (EX_USAGE);
+	}
 	return (ask_targets(conf, urls));
 }
 
@@ -25,9 +29,12 @@ static int
 load(struct load_conf *conf)
 {
 	struct verify_conf *checks = NULL;
-	struct urls urls;
+	struct urls urls, beside;
 	int code = urls_open(&urls, conf);
 
+	beside = (struct urls){ .n = 0 };
+	if (code == 0)
+		code = urls_open_beside(&beside, conf, &urls);
 	if (code == 0)
 		code = check_targets(conf, &urls);
 	if (code == 0)
@@ -36,8 +43,9 @@ load(struct load_conf *conf)
 		code = verify_open(conf->verify, conf, &urls, &checks);
 	conf->checks = checks;
 	if (code == 0)
-		code = run_load(conf, &urls);
+		code = run_load(conf, &urls, &beside);
 	verify_close(&checks);
+	urls_close(&beside);
 	urls_close(&urls);
 	return (code);
 }

@@ -1,6 +1,7 @@
 /* accel-load/merge.c -- --merge: accel-load-merge adds the reports; see report.h.
  *
- * A line of what it prints is a group, a name and a number: "run requests 800".
+ * A line of what it prints is a group, a name and a number: "run requests 800".  Groups of --beside
+ * begin with "beside.".
  */
 #include <errno.h>
 #include <glib.h>
@@ -21,7 +22,8 @@ add_to_run(struct load_result *r, struct counts *c, const char *name, const char
 		{ "failed", &c->failed }, { "aborted", &c->aborted },
 		{ "unanswered", &c->unanswered }, { "connects", &c->connects },
 		{ "body_bytes", &c->body_bytes }, { "handshakes", &c->handshakes },
-		{ "resumed", &c->resumed }, { "held", &r->held }, { "threads", &r->threads },
+		{ "resumed", &c->resumed }, { "goaways", &c->goaways }, { "again", &c->again },
+		{ "held", &r->held }, { "streams", &r->streams }, { "threads", &r->threads },
 		{ "connections", &r->connections }, { "never", &r->never },
 		{ "least", &r->least } };
 
@@ -66,10 +68,18 @@ place_of(struct counts *c, const char *group, const char *name)
 	return (NULL);
 }
 
+struct sum {
+	struct load_result result;
+	struct counts *all, *beside;
+};
+
 static bool
-read_line(char *line, struct load_result *r, struct counts *c)
+read_line(char *line, struct sum *sum)
 {
-	char **words = g_strsplit(line, " ", 3);
+	bool beside = strncmp(line, "beside.", 7) == 0;
+	struct counts *c = beside ? sum->beside : sum->all;
+	struct load_result none, *r = beside ? &none : &sum->result;
+	char **words = g_strsplit(line + (beside ? 7 : 0), " ", 3);
 	uint64_t *place;
 	bool ok = false;
 
@@ -80,28 +90,39 @@ read_line(char *line, struct load_result *r, struct counts *c)
 		ok = place != NULL && text_u64(text_of(words[2]), place) == 0;
 	}
 	g_strfreev(words);
+	if (beside)
+		sum->result.beside = c;
 	return (ok);
+}
+
+static void
+free_counts(struct sum *sum)
+{
+	counts_free(sum->all);
+	counts_free(sum->beside);
 }
 
 static int
 print_sum(const struct load_conf *conf, char *lines)
 {
-	struct counts *counts = counts_new();
-	struct load_result sum = { .verbose = conf->verbose, .counts = counts };
+	struct sum sum = { .all = counts_new(), .beside = counts_new() };
 	char *line, *rest = lines;
 	struct buf out;
 
-	if (counts == NULL)
+	if (sum.all == NULL || sum.beside == NULL) {
+		free_counts(&sum);
 		return (EX_OSERR);
+	}
+	sum.result = (struct load_result){ .verbose = conf->verbose, .counts = sum.all };
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
-		if (!read_line(line, &sum, counts)) {
+		if (!read_line(line, &sum)) {
 			load_message("accel-load-merge: expected a number, got \"%s\"", line);
-			counts_free(counts);
+			free_counts(&sum);
 			return (EX_SOFTWARE);
 		}
 	buf_init(&out, 0);
-	(conf->json ? report_json : report_text)(&out, &sum);
-	counts_free(counts);
+	(conf->json ? report_json : report_text)(&out, &sum.result);
+	free_counts(&sum);
 	return (options_out(&out));
 }
 

@@ -100,6 +100,13 @@ read_range(const char *text, void *at)
 }
 
 static bool
+read_priority(const char *text, void *at)
+{
+	return (strncmp(text, "u=", 2) == 0 && text[2] >= '0' && text[2] <= '7' &&
+		(text[3] == '\0' || strcmp(text + 3, ",i") == 0));
+}
+
+static bool
 read_from(const char *text, void *at)
 {
 	struct in6_addr a;
@@ -126,6 +133,18 @@ static const struct option rows[] = {
 	    .prose = "Open loop: starts R requests a second by the clock, answered or not." },
 	{ "pipeline", 'p', "N", OPTION_NUMBER, AT(conf.pipeline), 1, LOAD_PIPELINE_MAX, "1",
 	    .prose = "Sends N requests at once, then reads N answers." },
+	{ "http2", '\0', NULL, OPTION_FLAG, AT(conf.http2),
+	    .prose = "HTTP/2: with https:// by ALPN, with http:// at once (prior knowledge)." },
+	{ "streams", '\0', "N", OPTION_NUMBER, AT(conf.streams), 1, LOAD_STREAMS_MAX, "1",
+	    .prose = "HTTP/2: N requests at the same time on each connection." },
+	{ "priority", '\0', "u=N[,i]", OPTION_TEXT, AT(conf.priority), .read = read_priority,
+	    .expected = "u=0 to u=7, or the same with ,i",
+	    .prose = "HTTP/2: sends this field \"priority\" (RFC 9218)." },
+	{ "beside", '\0', "FILE", OPTION_TEXT, AT(conf.beside),
+	    .prose = "HTTP/2: other streams of each connection request the URLs of FILE, all the "
+		     "time; the report has them apart." },
+	{ "beside-streams", '\0', "N", OPTION_NUMBER, AT(conf.beside_streams), 1, LOAD_STREAMS_MAX,
+	    .prose = "So many streams for --beside. Default: 1." },
 	{ "close", '\0', NULL, OPTION_FLAG, AT(conf.close),
 	    .prose = "A new connection for each request." },
 	{ "urls", 'u', "FILE", OPTION_TEXT, AT(conf.list),
@@ -200,7 +219,8 @@ static const struct option rows[] = {
 };
 
 const struct command load_command = { "accel-load", "[OPTION]... URL... | --urls FILE [URL]",
-	"Requests URLs from HTTP/1.1 servers, counts errors by kind and prints latencies.\n"
+	"Requests URLs from HTTP/1.1 and HTTP/2 servers, counts errors by kind and prints "
+	"latencies.\n"
 	"\n"
 	"    accel-load -c 100 -d 10 http://127.0.0.1:8080/index.html\n"
 	"    accel-load -r 500 -d 60 -u urls.txt http://127.0.0.1:8080/\n"
@@ -223,6 +243,20 @@ translate(char **argv)
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 			if (strcmp(*argv, names[i]) == 0)
 				*argv = words[i];
+}
+
+static const char *
+contradiction_of_http2(const struct load_conf *c)
+{
+	if (!c->http2 && (c->streams > 1 || c->priority != NULL || c->beside != NULL))
+		return ("--streams, --priority and --beside need --http2");
+	if (c->beside == NULL && c->beside_streams > 0)
+		return ("--beside-streams needs --beside");
+	if (c->http2 && (c->fastcgi || c->pipeline > 1))
+		return ("--http2 cannot be used with --fastcgi or --pipeline");
+	if (c->hold && (c->streams > 1 || c->beside != NULL))
+		return ("--hold cannot be used with --streams or --beside");
+	return (NULL);
 }
 
 /* Options that exclude each other; NULL: none. */
@@ -253,7 +287,7 @@ contradiction(const struct load_conf *c)
 		return ("--expect needs --fastcgi");
 	if (c->head && c->verify != NULL)
 		return ("--head has no body for --verify");
-	return (NULL);
+	return (contradiction_of_http2(c));
 }
 
 static void
@@ -269,6 +303,8 @@ complete(struct load_conf *c)
 	if (given.timeout <= 0)
 		given.timeout = given.silence > 0 ? given.silence : TIMEOUT_S;
 	c->timeout_ns = (uint64_t)(given.timeout * (double)NS_PER_S);
+	if (c->beside != NULL && c->beside_streams == 0)
+		c->beside_streams = 1;
 	if (c->threads > c->connections)
 		c->threads = c->connections;
 }

@@ -23,7 +23,8 @@ struct times {
 	const char *json, *text, *classic;
 	const struct histogram_fine *of;
 };
-#define TIMES 4
+#define TIMES        4
+#define TIMES_BESIDE 2 /* the first two are also those of --beside */
 #define TIMES_OF(c)                                                                     \
 	{                                                                               \
 		{ "latency", "latency", NULL, &(c)->latency },                          \
@@ -105,36 +106,65 @@ json_errors(struct buf *out, const struct counts *c)
 	buf_str(out, "},");
 }
 
+/* The first n times, as percentiles and as histograms. */
+static void
+json_all_times(struct buf *out, const struct counts *c, unsigned n)
+{
+	const struct times times[TIMES] = TIMES_OF(c);
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		json_times(out, &times[i]);
+	buf_str(out, "\"histograms\":{");
+	for (i = 0; i < n; i++) {
+		buf_str(out, i > 0 ? "," : "");
+		json_buckets(out, &times[i]);
+	}
+	buf_str(out, "},");
+}
+
+static void
+json_beside(struct buf *out, const struct load_result *r)
+{
+	const struct counts *c = r->beside;
+
+	if (c == NULL)
+		return;
+	buf_printf(out,
+	    "\"beside\":{\"requests\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"failed\":%" PRIu64
+	    ",\"aborted\":%" PRIu64 ",\"unanswered\":%" PRIu64 ",\"again\":%" PRIu64
+	    ",\"body_bytes\":%" PRIu64 ",",
+	    c->requests, c->answered, c->failed, c->aborted, c->unanswered, c->again,
+	    c->body_bytes);
+	json_errors(out, c);
+	json_all_times(out, c, TIMES_BESIDE);
+	buf_printf(out, "\"requests_per_s\":%.1f,\"mb_per_s\":%.3f},",
+	    per((double)c->answered, r->seconds), per((double)c->body_bytes / 1e6, r->seconds));
+}
+
 void
 report_json(struct buf *out, const struct load_result *r)
 {
 	const struct counts *c = r->counts;
-	const struct times times[TIMES] = TIMES_OF(c);
-	unsigned i;
 
 	buf_printf(out,
 	    "{\"program\":\"accel-load\",\"seconds\":%.6f,\"requests\":%" PRIu64
 	    ",\"answered\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"aborted\":%" PRIu64
 	    ",\"unanswered\":%" PRIu64 ",\"connects\":%" PRIu64
 	    ",\"connects_per_s\":%.1f,\"handshakes\":%" PRIu64 ",\"resumed\":%" PRIu64
-	    ",\"held\":%" PRIu64 ",\"requests_per_s\":%.1f,\"body_bytes\":%" PRIu64
-	    ",\"mb_per_s\":%.3f,",
+	    ",\"goaways\":%" PRIu64 ",\"again\":%" PRIu64 ",\"held\":%" PRIu64
+	    ",\"requests_per_s\":%.1f,\"body_bytes\":%" PRIu64 ",\"mb_per_s\":%.3f,",
 	    r->seconds, c->requests, c->answered, c->failed, c->aborted, c->unanswered, c->connects,
-	    per((double)c->connects, r->seconds), c->handshakes, c->resumed, r->held,
-	    per((double)c->answered, r->seconds), c->body_bytes,
+	    per((double)c->connects, r->seconds), c->handshakes, c->resumed, c->goaways, c->again,
+	    r->held, per((double)c->answered, r->seconds), c->body_bytes,
 	    per((double)c->body_bytes / 1e6, r->seconds));
 	json_errors(out, c);
-	for (i = 0; i < TIMES; i++)
-		json_times(out, &times[i]);
-	buf_str(out, "\"histograms\":{");
-	for (i = 0; i < TIMES; i++) {
-		buf_str(out, i > 0 ? "," : "");
-		json_buckets(out, &times[i]);
-	}
+	json_all_times(out, c, TIMES);
+	json_beside(out, r);
 	buf_printf(out,
-	    "},\"client\":{\"threads\":%" PRIu64 ",\"connections\":%" PRIu64 ",\"never\":%" PRIu64
-	    ",\"least\":%" PRIu64 ",\"cpu_s\":%.6f,\"busy_percent\":%.1f}}\n",
-	    r->threads, r->connections, r->never, r->least, r->cpu_s, busy_percent(r));
+	    "\"client\":{\"threads\":%" PRIu64 ",\"connections\":%" PRIu64 ",\"streams\":%" PRIu64
+	    ",\"never\":%" PRIu64 ",\"least\":%" PRIu64 ",\"cpu_s\":%.6f,\"busy_percent\":%.1f}}\n",
+	    r->threads, r->connections, r->streams, r->never, r->least, r->cpu_s, busy_percent(r));
 }
 
 /* ---------------------------------------------------------------- text */
@@ -149,44 +179,80 @@ put_ms(struct buf *out, double ns)
 }
 
 static void
-text_times(struct buf *out, const struct counts *c)
+text_time(struct buf *out, const char *name, const struct histogram_fine *h)
 {
-	const struct times times[TIMES] = TIMES_OF(c);
+	unsigned k;
+
+	if (histogram_fine_count(h) == 0)
+		return;
+	buf_printf(out, "%-10s", name);
+	for (k = 0; k < NELEM(percentiles); k++)
+		put_ms(out, (double)histogram_fine_percentile(h, percentiles[k].share));
+	put_ms(out, (double)h->max_ns);
+	put_ms(out, mean_ns(h));
+	buf_char(out, '\n');
+}
+
+static void
+text_times(struct buf *out, const struct load_result *r)
+{
+	const struct times times[TIMES] = TIMES_OF(r->counts);
 	unsigned i, k;
 
 	buf_printf(out, "\n%-10s", "ms");
 	for (k = 0; k < NELEM(percentiles); k++)
 		buf_printf(out, "%9s", percentiles[k].text);
 	buf_printf(out, "%9s%9s\n", "max", "mean");
-	for (i = 0; i < TIMES; i++) {
-		if (histogram_fine_count(times[i].of) == 0)
-			continue;
-		buf_printf(out, "%-10s", times[i].text);
-		for (k = 0; k < NELEM(percentiles); k++)
-			put_ms(out,
-			    (double)histogram_fine_percentile(times[i].of, percentiles[k].share));
-		put_ms(out, (double)times[i].of->max_ns);
-		put_ms(out, mean_ns(times[i].of));
-		buf_char(out, '\n');
-	}
+	for (i = 0; i < TIMES; i++)
+		text_time(out, times[i].text, times[i].of);
+	if (r->beside != NULL)
+		text_time(out, "beside", &r->beside->latency);
 }
 
+/* of: "requests", or those of --beside. */
 static void
-text_errors(struct buf *out, const struct counts *c)
+text_errors(struct buf *out, const struct counts *c, const char *of)
 {
 	uint64_t all = count_errors(c);
 	unsigned i;
 
-	if (all == 0) {
-		buf_str(out, "\nno errors\n");
-		return;
-	}
-	buf_printf(out, "\n%" PRIu64 " errors, %.2f %% of the requests\n", all,
-	    100 * per((double)all, (double)c->requests));
+	buf_printf(out, "\n%" PRIu64 " errors, %.2f %% of the %s\n", all,
+	    100 * per((double)all, (double)c->requests), of);
 	for (i = 0; i < LOAD_ERRORS; i++)
 		if (c->errors[i] > 0)
 			buf_printf(out, "%12" PRIu64 "  %-9s  %s\n", c->errors[i],
 			    load_errors[i].name, load_errors[i].meaning);
+}
+
+static void
+text_all_errors(struct buf *out, const struct load_result *r)
+{
+	uint64_t beside = r->beside != NULL ? count_errors(r->beside) : 0;
+
+	if (count_errors(r->counts) + beside == 0)
+		buf_str(out, "\nno errors\n");
+	if (count_errors(r->counts) > 0)
+		text_errors(out, r->counts, "requests");
+	if (beside > 0)
+		text_errors(out, r->beside, "requests beside");
+}
+
+static void
+text_http2(struct buf *out, const struct load_result *r)
+{
+	const struct counts *c = r->counts;
+	uint64_t again = c->again + (r->beside != NULL ? r->beside->again : 0);
+
+	if (r->beside != NULL)
+		buf_printf(out,
+		    "%" PRIu64 " requests beside, %" PRIu64
+		    " answered: %.1f requests/s, %.2f MB/s\n",
+		    r->beside->requests, r->beside->answered,
+		    per((double)r->beside->answered, r->seconds),
+		    per((double)r->beside->body_bytes / 1e6, r->seconds));
+	if (c->goaways > 0)
+		buf_printf(out, "%" PRIu64 " GOAWAY, %" PRIu64 " requests asked again\n",
+		    c->goaways, again);
 }
 
 static void
@@ -254,8 +320,9 @@ report_text(struct buf *out, const struct load_result *r)
 		    c->handshakes, c->resumed, per((double)c->handshakes, r->seconds));
 	if (r->never > 0 && c->requests >= r->connections)
 		buf_printf(out, "%" PRIu64 " connections got no answer\n", r->never);
-	text_times(out, c);
-	text_errors(out, c);
+	text_http2(out, r);
+	text_times(out, r);
+	text_all_errors(out, r);
 	text_statuses(out, c);
 	if (busy > BUSY_PERCENT)
 		buf_printf(out,

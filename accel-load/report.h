@@ -18,10 +18,12 @@ struct load_result {
 	uint64_t threads;
 	uint64_t connections; /* at the same time, at most */
 	uint64_t held;        /* --hold: connections that are open */
+	uint64_t streams;     /* HTTP/2: at once on each; 0: another protocol */
 	/* connections without any answer; answers of the connection with fewest */
 	uint64_t never, least;
 	bool verbose;
 	const struct counts *counts;
+	const struct counts *beside; /* requests of --beside; NULL: none */
 };
 
 void report_text(struct buf *, const struct load_result *);

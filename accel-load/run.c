@@ -327,22 +327,26 @@ static int
 report(const struct whole *w)
 {
 	const struct load_conf *conf = w->run.conf;
-	struct counts *sum = counts_new();
+	struct counts *sum = counts_new(), *beside = conf->beside != NULL ? counts_new() : NULL;
 	struct load_result r = { .seconds = w->seconds,
 		.cpu_s = w->cpu_s,
 		.threads = w->nthreads,
 		.connections = conf->connections,
+		.streams = conf->http2 ? conf->streams : 0,
 		.held = w->held,
 		.least = UINT64_MAX,
 		.verbose = conf->verbose,
-		.counts = sum };
+		.counts = sum,
+		.beside = beside };
 	struct buf out;
 	int code;
 
-	if (sum == NULL)
+	if (sum == NULL || (conf->beside != NULL && beside == NULL))
 		return (failed("report", -ENOMEM));
 	for (unsigned i = 0; i < w->nthreads; i++) {
 		counts_add(sum, w->threads[i]->counted);
+		if (beside != NULL)
+			counts_add(beside, w->threads[i]->beside.counted);
 		r.never += w->threads[i]->never;
 		r.least = w->threads[i]->least < r.least ? w->threads[i]->least : r.least;
 	}
@@ -350,17 +354,20 @@ report(const struct whole *w)
 	(conf->json ? report_json : report_text)(&out, &r);
 	code = out.failed || fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0
 		   ? EX_IOERR
-		   : count_errors(sum) > 0;
+		   : count_errors(sum) > 0 || (beside != NULL && count_errors(beside) > 0);
 	buf_free(&out);
 	counts_free(sum);
+	counts_free(beside);
 	return (code);
 }
 
 int
-run_load(const struct load_conf *conf, struct urls *urls)
+run_load(const struct load_conf *conf, struct urls *urls, struct urls *beside)
 {
-	struct whole w = { .run = { .conf = conf, .urls = urls, .over_fd = -1, .rounds = 1 },
-		.signal_fd = -1 };
+	struct whole w = {
+		.run = { .conf = conf, .urls = urls, .beside = beside, .over_fd = -1, .rounds = 1 },
+		.signal_fd = -1
+	};
 	int code;
 
 	w.run.protocol = conf->fastcgi ? &load_fastcgi : &load_http;

@@ -6,6 +6,6 @@
 #include "accel-load/urls.h"
 
 /* The exit status: 0, 1 after errors of requests, or of sysexits(3) after a message. */
-int run_load(const struct load_conf *, struct urls *);
+int run_load(const struct load_conf *, struct urls *, struct urls *beside);
 
 #endif

@@ -53,6 +53,7 @@ open_target(const struct load_conf *conf, const struct settings *s, const char *
     struct io_secure **out)
 {
 	const struct tls_client_settings set = { .host = host,
+		.protocol = conf->http2 ? "h2" : NULL,
 		.resumes = conf->tls_resume,
 		.commands = s->commands,
 		.ncommands = s->n };

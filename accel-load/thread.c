@@ -7,6 +7,7 @@
 #include "accel-load/conn.h"
 #include "accel-load/pace.h"
 #include "accel-load/secure.h"
+#include "accel-load/streams.h"
 
 /* What this thread gets of n. */
 static uint64_t
@@ -15,12 +16,35 @@ share(uint64_t n, const struct load_conf *conf, unsigned nr)
 	return (n / conf->threads + (nr < n % conf->threads));
 }
 
+static bool
+counts_begin(const struct load_conf *conf, struct counts **now, struct counts **warming,
+    struct counts **counted)
+{
+	*now = *counted = counts_new();
+	if (conf->warm_ns != 0)
+		*now = *warming = counts_new();
+	return (*now != NULL && *counted != NULL);
+}
+
+static bool
+begin_http2(struct thread *t)
+{
+	const struct run *run = t->run;
+	struct beside *b = &t->beside;
+
+	t->http2 = http2_new(run->conf, run->urls->targets);
+	turn_begin(&b->turn, run->conf, t->nr);
+	return (
+	    t->http2 != NULL && (run->conf->beside == NULL ||
+				    counts_begin(run->conf, &b->counts, &b->warming, &b->counted)));
+}
+
 struct thread *
 thread_new(const struct run *run, unsigned nr, int *err)
 {
 	const struct io_conf none = { .pools = NULL };
 	struct thread *t = calloc(1, sizeof(*t));
-	bool good = true;
+	bool good;
 
 	*err = -ENOMEM;
 	if (t == NULL)
@@ -36,14 +60,16 @@ thread_new(const struct run *run, unsigned nr, int *err)
 	list_init(&t->resting);
 	list_init(&t->running);
 	list_init(&t->ending);
+	list_init(&t->streams[0]);
+	list_init(&t->streams[1]);
 	turn_begin(&t->turn, run->conf, nr);
-	t->counts = t->counted = counts_new();
-	if (run->conf->warm_ns != 0)
-		t->counts = t->warming = counts_new();
+	good = counts_begin(run->conf, &t->counts, &t->warming, &t->counted);
+	if (run->conf->http2)
+		good &= begin_http2(t);
 	t->conns = calloc(t->nconns, sizeof(*t->conns));
 	for (unsigned i = 0; t->conns != NULL && i < t->nconns; i++)
 		good &= conn_init(&t->conns[i], t);
-	if (good && t->counts != NULL && t->counted != NULL && t->conns != NULL)
+	if (good && t->conns != NULL)
 		t->io = io_new(&none, err);
 	if (t->io != NULL)
 		return (t);
@@ -59,8 +85,11 @@ thread_free(struct thread *t)
 		conn_free(&t->conns[i]);
 	free(t->conns);
 	secure_close(t->run->urls->targets, &t->secure);
+	http2_free(t->http2);
 	counts_free(t->warming);
 	counts_free(t->counted);
+	counts_free(t->beside.warming);
+	counts_free(t->beside.counted);
 	free(t);
 }
 
@@ -151,6 +180,14 @@ begin_rounds(struct thread *t)
 		conn_release(&t->conns[i]);
 }
 
+static void
+switch_counts(struct counts **now, struct counts *next, uint64_t outstanding)
+{
+	count_withdrawn(*now, (unsigned)outstanding);
+	*now = next;
+	count_requests(*now, (unsigned)outstanding);
+}
+
 /* Requests under way count as those that come.  Returns the time at which the warm-up ends. */
 static uint64_t
 end_warm_up(struct thread *t)
@@ -159,9 +196,9 @@ end_warm_up(struct thread *t)
 		return (NEVER);
 	if (t->now < t->run->warm_ns)
 		return (t->run->warm_ns);
-	count_withdrawn(t->counts, (unsigned)t->outstanding);
-	t->counts = t->counted;
-	count_requests(t->counts, (unsigned)t->outstanding);
+	switch_counts(&t->counts, t->counted, t->outstanding);
+	if (t->beside.counts != NULL)
+		switch_counts(&t->beside.counts, t->beside.counted, t->beside.outstanding);
 	t->warm_cpu_ns = clock_process_cpu_ns();
 	return (NEVER);
 }
@@ -182,6 +219,7 @@ loop(struct thread *t)
 		}
 		wake = end_warm_up(t);
 		wake = earlier(wake, earlier(expire(t), wake_rested(t)));
+		wake = earlier(wake, streams_expire(t));
 		wake = earlier(wake, pace_start_due(t));
 		io_wake_at(t->io, earlier(wake, t->run->end_ns));
 		io_run(t->io);
@@ -204,12 +242,16 @@ count_rest(struct thread *t)
 		c = &t->conns[i];
 		t->never += c->used && c->answers == 0;
 		t->least = earlier(t->least, c->answers);
+		if (c->streams != NULL) {
+			streams_count_rest(c);
+			continue;
+		}
 		for (unsigned k = 0; k < c->n; k++) {
 			r = &c->asked[(c->first + k) % t->conf->pipeline];
 			count_unanswered(t->counts,
 			    t->conf->rate > 0 ? clock_between(r->scheduled_ns, t->now) : 0);
 		}
-		if (c->n > 0 && !(c->begun && c->received > 0))
+		if (c->n > 0 && !(c->reading.begun && c->reading.received > 0))
 			count_first_byte(t->counts,
 			    clock_between(c->asked[c->first].scheduled_ns, t->now));
 	}

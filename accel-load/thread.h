@@ -19,16 +19,25 @@
 #define NEVER UINT64_MAX
 
 struct conn;
+struct http2;
 
 /* Of all threads. */
 struct run {
 	const struct load_conf *conf;
 	struct urls *urls;
+	struct urls *beside; /* --beside; empty: none */
 	const struct load_protocol *protocol;
 	const struct sockaddr *from;        /* NULL: any */
 	uint64_t start_ns, warm_ns, end_ns; /* warm_ns: what happens from then on counts */
 	int over_fd;                        /* an eventfd: a thread has nothing left to do */
 	unsigned rounds; /* 1; --hold: one more for each line on standard input.  Atomic. */
+};
+
+/* The requests of --beside; as the fields of the same names in struct thread. */
+struct beside {
+	struct counts *counts, *warming, *counted; /* NULL: no --beside */
+	struct turn turn;
+	uint64_t outstanding;
 };
 
 struct thread {
@@ -41,6 +50,9 @@ struct thread {
 	struct counts *counts;            /* one of these */
 	struct counts *warming, *counted; /* warming: until run->warm_ns; NULL: no --warm-up */
 	struct turn turn;
+	struct beside beside;
+	struct http2 *http2;    /* streams.h; NULL: another protocol */
+	struct list streams[2]; /* HTTP/2: with a request, the oldest first; [1]: beside */
 	struct conn *conns;
 	unsigned nconns;
 	/* Connections: ready for a request; waiting after an error.  Then those with requests, and
@@ -74,12 +86,17 @@ void thread_stop(struct thread *); /* any thread */
 void thread_join(struct thread *);
 void thread_free(struct thread *);
 
+static inline bool
+thread_has_time(const struct thread *t)
+{
+	return (!t->stopping && t->now < t->run->end_ns);
+}
+
 /* May the thread start another request? */
 static inline bool
 thread_may_start(const struct thread *t)
 {
-	return (
-	    !t->stopping && t->now < t->run->end_ns && (t->limit == 0 || t->started < t->limit));
+	return (thread_has_time(t) && (t->limit == 0 || t->started < t->limit));
 }
 
 #endif

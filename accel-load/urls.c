@@ -212,6 +212,20 @@ urls_open(struct urls *list, const struct load_conf *conf)
 	return (code);
 }
 
+int
+urls_open_beside(struct urls *beside, const struct load_conf *conf, struct urls *list)
+{
+	struct load_conf its = *conf;
+	int code;
+
+	*beside = (struct urls){ .targets = list->targets };
+	its.list = conf->beside;
+	code = conf->beside == NULL ? 0 : read_list(beside, &its, list->targets);
+	list->targets = beside->targets;
+	beside->targets = NULL;
+	return (code);
+}
+
 void
 urls_close(struct urls *list)
 {

@@ -27,6 +27,8 @@ struct urls {
 
 /* The URLs of the command line and of --urls.  0, or the exit status after a message. */
 int urls_open(struct urls *, const struct load_conf *);
+/* Those of --beside; their targets are those of list.  Likewise. */
+int urls_open_beside(struct urls *, const struct load_conf *, struct urls *list);
 /* Appends the lines of f; base: where paths go, NULL: nowhere yet.  Likewise. */
 int urls_read(struct urls *, const struct load_conf *, FILE *f, const struct target *base);
 void urls_close(struct urls *);
