@@ -140,12 +140,15 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, s
 {
 	struct stream *s = find(session, id);
 
-	if (s != NULL && n > 0)
+	if (s == NULL)
+		return (0);
+	s->coming -= n;
+	if (n > 0)
 		stream_body(s, (const char *)p, n);
 	return (0);
 }
 
-/* libnghttp2 ends a stream whose body does not have its length. */
+/* libnghttp2 ends a stream whose body does not have its length, and hands out no byte beyond it. */
 static enum load_error
 kind_of(const struct stream *s, uint32_t code)
 {
@@ -155,9 +158,8 @@ kind_of(const struct stream *s, uint32_t code)
 		return (code == NGHTTP2_REFUSED_STREAM ? LOAD_REFUSED_STREAM : LOAD_STREAM);
 	if (!s->reading.begun || s->length < 0)
 		return (LOAD_MALFORMED);
-	if (s->reading.received + s->coming > length && s->reading.received <= length &&
-	    s->coming > 0)
-		return (s->reading.received < length ? LOAD_SHORT : LOAD_LONG);
+	if (s->reading.received + s->coming > length)
+		return (LOAD_LONG);
 	return (s->reading.received < length ? LOAD_SHORT : LOAD_MALFORMED);
 }
 
@@ -217,6 +219,7 @@ session_ask(struct stream *s)
 	s->id = id;
 	s->reset = false;
 	s->coming = 0;
+	s->length = -1;
 	return (true);
 }
 

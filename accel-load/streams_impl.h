@@ -20,7 +20,7 @@ struct stream {
 	struct reading reading;
 	struct reading_head head;
 	int64_t length;  /* of the body; -1: unknown */
-	uint64_t coming; /* bytes of the frame that is read */
+	uint64_t coming; /* bytes of the frame that is read, with its padding */
 	char range[STREAM_RANGE_MAX];
 };
 
