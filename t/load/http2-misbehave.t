@@ -7,7 +7,7 @@ use IO::Socket::INET;
 use JSON::PP qw(decode_json);
 use List::Util qw(sum0);
 use POSIX ();
-use Socket qw(SOL_SOCKET SO_LINGER);
+use Socket qw(IPPROTO_TCP SOL_SOCKET SO_LINGER TCP_NODELAY);
 use Test::More;
 use Test::Util qw(build_dir put temp_tree);
 
@@ -123,6 +123,7 @@ sub start_server (%of) {
 			my $client = $s->accept or next;
 			next if fork;
 			alarm 120;
+			setsockopt $client, IPPROTO_TCP, TCP_NODELAY, 1;
 			serve($client, $of{ $name{$s} }->());
 			close $client;
 			POSIX::_exit(0);

@@ -124,7 +124,7 @@ sub sample ($n, $seed, @change) {
 # come first, then those of the layers above.
 my %AREA = (
 	''                        => [qw(server/files server/connections proxy/proxy accel/answers)],    # layers without a line
-	'accel-load/'             => [qw(load/run load/misbehave load/http2)],
+	'accel-load/'             => [qw(load/run load/misbehave load/http2 load/http2-misbehave)],
 	'accel-pool/'             => [qw(pool/make pool/list pool/evict)],
 	'accel-warm/'             => [qw(warm/walk warm/state warm/hang)],
 	'base/'                   => [qw(scripts/fuzz-seeds server/log-hygiene accel/ops server/accesslog server/timing server/status)],
