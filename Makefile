@@ -46,7 +46,6 @@ PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 URING_LIBS   = $(if $(URING),$(shell pkg-config --libs liburing))
 SECCOMP_LIBS = $(shell pkg-config --libs libseccomp 2>/dev/null)
-HTTP2_LIBS   = $(shell pkg-config --libs libnghttp2 2>/dev/null)
 TLS_LIBS     = $(shell pkg-config --libs libssl libcrypto 2>/dev/null)
 HTTP2_LIBS   = $(shell pkg-config --libs libnghttp2 2>/dev/null)
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
@@ -150,7 +149,7 @@ LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 LIBS_walk            = $(LIBS_io)
 LIBS_accel-warm      = $(LIBS_io)
 LIBS_accel-pool      = $(LIBS_io)
-LIBS_accel-load      = $(LIBS_io) $(HTTP2_LIBS)
+LIBS_accel-load      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
@@ -191,7 +190,7 @@ $B/bin/%: t/tools/%.c
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
 $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(HTTP2_LIBS) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

@@ -140,7 +140,7 @@ conn_forget_requests(struct conn *c)
 }
 
 void
-conn_rest(struct conn *c)
+conn_pause(struct conn *c)
 {
 	c->rests = true;
 	c->rest_ns = c->thread->now + REST_NS;
@@ -169,7 +169,7 @@ conn_fail(struct conn *c, enum load_error kind)
 		streams_fail(c, kind);
 	else
 		fail_requests(c, kind);
-	conn_rest(c);
+	conn_pause(c);
 	conn_hang_up(c);
 }
 
@@ -211,7 +211,7 @@ static void
 conn_ready(struct conn *c)
 {
 	if (c->streams == NULL)
-		conn_send(c);
+		conn_flush(c);
 	else if (!streams_up(c))
 		conn_fail(c, LOAD_CONNECT); /* no memory */
 	if (!c->closing)
@@ -320,11 +320,11 @@ conn_sent(struct io_op *op)
 		return;
 	}
 	c->sent += (size_t)op->res;
-	conn_send(c);
+	conn_flush(c);
 }
 
 void
-conn_send(struct conn *c)
+conn_flush(struct conn *c)
 {
 	if (c->wr_busy)
 		return;
@@ -413,5 +413,5 @@ conn_ask(struct conn *c, uint64_t at)
 	else if (t->run->urls->url[c->asked[0].url].target != c->target)
 		conn_hang_up(c); /* then connects to the other host */
 	else
-		conn_send(c);
+		conn_flush(c);
 }

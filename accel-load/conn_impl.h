@@ -10,8 +10,8 @@ void conn_forget_requests(struct conn *);
 void conn_choose(struct thread *, struct request *, uint64_t at);
 void conn_connect(struct conn *); /* it is closed */
 /* Sends what is due, unless a send is under way. */
-void conn_send(struct conn *);
-void conn_rest(struct conn *); /* it waits a moment before anything new */
+void conn_flush(struct conn *);
+void conn_pause(struct conn *); /* it waits a moment before anything new */
 /* Ready for the next request; a closed loop starts it at once. */
 void conn_next(struct conn *);
 void conn_hang_up(struct conn *);

@@ -78,7 +78,7 @@ read_line(char *line, struct sum *sum)
 {
 	bool beside = strncmp(line, "beside.", 7) == 0;
 	struct counts *c = beside ? sum->beside : sum->all;
-	struct load_result none, *r = beside ? &none : &sum->result;
+	struct load_result none = { 0 }, *r = beside ? &none : &sum->result;
 	char **words = g_strsplit(line + (beside ? 7 : 0), " ", 3);
 	uint64_t *place;
 	bool ok = false;

@@ -144,7 +144,7 @@ static const struct option rows[] = {
 	    .prose = "HTTP/2: other streams of each connection request the URLs of FILE, all the "
 		     "time; the report has them apart." },
 	{ "beside-streams", '\0', "N", OPTION_NUMBER, AT(conf.beside_streams), 1, LOAD_STREAMS_MAX,
-	    .prose = "So many streams for --beside. Default: 1." },
+	    .prose = "Streams of each connection for --beside. Default: 1." },
 	{ "close", '\0', NULL, OPTION_FLAG, AT(conf.close),
 	    .prose = "A new connection for each request." },
 	{ "urls", 'u', "FILE", OPTION_TEXT, AT(conf.list),

@@ -100,7 +100,7 @@ headers_end(struct conn *c)
 		return; /* 100, 103: another head follows */
 	if (s->head.status != 206)
 		s->head.total = s->length;
-	stream_head(s);
+	stream_has_head(s);
 }
 
 /* ---------------------------------------------------------------- other frames */
@@ -144,7 +144,7 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, s
 		return (0);
 	s->coming -= n;
 	if (n > 0)
-		stream_body(s, (const char *)p, n);
+		stream_brings(s, (const char *)p, n);
 	return (0);
 }
 
@@ -173,7 +173,7 @@ on_close(nghttp2_session *session, int32_t id, uint32_t code, void *arg)
 	if (code == NGHTTP2_NO_ERROR && s->reading.begun && !s->reset)
 		stream_answered(s);
 	else
-		stream_failed(s, kind_of(s, code));
+		stream_fails(s, kind_of(s, code));
 	return (0);
 }
 
@@ -200,7 +200,7 @@ session_up(struct conn *c)
 	};
 	nghttp2_session **at = &c->streams->session;
 
-	return (nghttp2_session_client_new(at, c->thread->http2->callbacks, c) == 0 &&
+	return (nghttp2_session_client_new(at, c->thread->asks->callbacks, c) == 0 &&
 		nghttp2_submit_settings(*at, NGHTTP2_FLAG_NONE, settings, NELEM(settings)) == 0 &&
 		nghttp2_session_set_local_window_size(*at, NGHTTP2_FLAG_NONE, 0,
 		    CONNECTION_WINDOW) == 0);
@@ -209,11 +209,11 @@ session_up(struct conn *c)
 bool
 session_ask(struct stream *s)
 {
-	struct http2 *http2 = s->conn->thread->http2;
-	size_t n = http2_fields(http2, s, stream_url(s));
+	struct asks *asks = s->conn->thread->asks;
+	size_t n = asks_fields(asks, s, stream_url(s));
 	int32_t id;
 
-	id = nghttp2_submit_request(s->conn->streams->session, NULL, http2->fields, n, NULL, s);
+	id = nghttp2_submit_request(s->conn->streams->session, NULL, asks->fields, n, NULL, s);
 	if (id < 0)
 		return (false);
 	s->id = id;

@@ -132,7 +132,7 @@ streams_ask(struct conn *c, uint64_t at)
 	fill(c);
 	if (c->streams->session != NULL) {
 		ask_waiting(c);
-		conn_send(c);
+		conn_flush(c);
 	} else if (c->sock.fd < 0)
 		conn_connect(c);
 	if (!c->closing && !c->streams->last)
@@ -144,7 +144,7 @@ streams_ask(struct conn *c, uint64_t at)
 static void
 rest(struct conn *c)
 {
-	conn_rest(c);
+	conn_pause(c);
 	list_del(&c->link);
 	list_add_tail(&c->thread->resting, &c->link);
 }
@@ -156,11 +156,11 @@ run_out(struct conn *c)
 	if (!c->rests)
 		list_del(&c->link);
 	if (c->streams->open > 0) {
-		conn_send(c);
+		conn_flush(c);
 		return;
 	}
 	if (c->streams->answered == 0)
-		conn_rest(c); /* no busy loop with a server that takes nothing */
+		conn_pause(c); /* no busy loop with a server that takes nothing */
 	conn_hang_up(c);
 }
 
@@ -182,7 +182,7 @@ settle(struct conn *c)
 		run_out(c);
 		return;
 	}
-	conn_send(c);
+	conn_flush(c);
 	if (!c->closing)
 		offer(c);
 }
@@ -260,14 +260,14 @@ abort_if_due(struct stream *s)
 }
 
 void
-stream_head(struct stream *s)
+stream_has_head(struct stream *s)
 {
 	reading_begin(&s->reading, s->conn->thread, &s->asked, stream_url(s), &s->head);
 	abort_if_due(s);
 }
 
 void
-stream_body(struct stream *s, const char *p, size_t n)
+stream_brings(struct stream *s, const char *p, size_t n)
 {
 	struct thread *t = s->conn->thread;
 
@@ -292,7 +292,7 @@ stream_answered(struct stream *s)
 }
 
 void
-stream_failed(struct stream *s, enum load_error kind)
+stream_fails(struct stream *s, enum load_error kind)
 {
 	struct thread *t = s->conn->thread;
 	struct counts *counts = reading_counts(&s->reading, t);
@@ -332,7 +332,7 @@ streams_goaway(struct conn *c, int32_t last_id, bool error)
 		if (is_free(s) || s->id <= last_id)
 			continue;
 		if (error)
-			stream_failed(s, LOAD_GOAWAY);
+			stream_fails(s, LOAD_GOAWAY);
 		else
 			again(s);
 	}
@@ -358,7 +358,7 @@ streams_fail(struct conn *c, enum load_error kind)
 		count_fault(c->thread->counts, kind);
 	for (s = h->place; s < h->place + h->n; s++)
 		if (!is_free(s) && (s->id != 0 || h->session == NULL))
-			stream_failed(s, failure_of(h, s, kind));
+			stream_fails(s, failure_of(h, s, kind));
 }
 
 /* ---------------------------------------------------------------- time */
@@ -379,12 +379,12 @@ expire(struct stream *s)
 
 	if (s->id != 0 && c->heard_ns > s->asked.scheduled_ns) {
 		session_reset(s);
-		stream_failed(s, LOAD_TIMEOUT);
+		stream_fails(s, LOAD_TIMEOUT);
 		settle(c);
 	} else if (s->id != 0 || (c->streams->session == NULL && !c->closing && !c->rests))
 		conn_fail(c, LOAD_TIMEOUT);
 	else
-		stream_failed(s, LOAD_TIMEOUT); /* it waits for the next connection */
+		stream_fails(s, LOAD_TIMEOUT); /* it waits for the next connection */
 }
 
 static uint64_t

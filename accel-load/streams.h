@@ -16,11 +16,11 @@
 #include "accel-load/conn.h"
 
 struct streams;
-struct http2;
+struct asks;
 
 /* What the requests of a thread have in common.  NULL: no memory.  Freed after its connections. */
-struct http2 *http2_new(const struct load_conf *, const struct target *);
-void http2_free(struct http2 *); /* NULL is allowed */
+struct asks *asks_new(const struct load_conf *, const struct target *);
+void asks_free(struct asks *); /* NULL is allowed */
 
 struct streams *streams_new(struct conn *); /* NULL: no memory */
 void streams_free(struct streams *);        /* NULL is allowed */

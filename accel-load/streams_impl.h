@@ -1,5 +1,5 @@
 /* accel-load/streams_impl.h -- shared by streams.c (places, their requests), session.c (frames) and
- * http2.c (fields of requests). */
+ * asks.c (fields of requests). */
 #ifndef ACCEL_LOAD_STREAMS_IMPL_H
 #define ACCEL_LOAD_STREAMS_IMPL_H
 
@@ -37,7 +37,7 @@ struct streams {
 	struct stream place[];
 };
 
-struct http2 {
+struct asks {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_nv *fields; /* with room for range at the end */
 	size_t n;
@@ -45,10 +45,10 @@ struct http2 {
 };
 
 /* streams.c: what became of a request. */
-void stream_head(struct stream *);
-void stream_body(struct stream *, const char *p, size_t n);
+void stream_has_head(struct stream *);
+void stream_brings(struct stream *, const char *p, size_t n);
 void stream_answered(struct stream *);
-void stream_failed(struct stream *, enum load_error);
+void stream_fails(struct stream *, enum load_error);
 /* The server will not answer streams after this one.  error: it says that something is wrong. */
 void streams_goaway(struct conn *, int32_t last_id, bool error);
 
@@ -59,8 +59,8 @@ bool session_ask(struct stream *);
 void session_reset(struct stream *); /* sends RST_STREAM */
 void session_set_callbacks(nghttp2_session_callbacks *);
 
-/* http2.c: the fields of a request; they point to the place and the URL. */
-size_t http2_fields(struct http2 *, struct stream *, const struct url *);
+/* asks.c: the fields of a request; they point to the place and the URL. */
+size_t asks_fields(struct asks *, struct stream *, const struct url *);
 
 static inline struct url *
 stream_url(const struct stream *s)

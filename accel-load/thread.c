@@ -27,16 +27,15 @@ counts_begin(const struct load_conf *conf, struct counts **now, struct counts **
 }
 
 static bool
-begin_http2(struct thread *t)
+begin_asks(struct thread *t)
 {
 	const struct run *run = t->run;
 	struct beside *b = &t->beside;
 
-	t->http2 = http2_new(run->conf, run->urls->targets);
+	t->asks = asks_new(run->conf, run->urls->targets);
 	turn_begin(&b->turn, run->conf, t->nr);
-	return (
-	    t->http2 != NULL && (run->conf->beside == NULL ||
-				    counts_begin(run->conf, &b->counts, &b->warming, &b->counted)));
+	return (t->asks != NULL && (run->conf->beside == NULL || counts_begin(run->conf, &b->counts,
+								     &b->warming, &b->counted)));
 }
 
 struct thread *
@@ -65,7 +64,7 @@ thread_new(const struct run *run, unsigned nr, int *err)
 	turn_begin(&t->turn, run->conf, nr);
 	good = counts_begin(run->conf, &t->counts, &t->warming, &t->counted);
 	if (run->conf->http2)
-		good &= begin_http2(t);
+		good &= begin_asks(t);
 	t->conns = calloc(t->nconns, sizeof(*t->conns));
 	for (unsigned i = 0; t->conns != NULL && i < t->nconns; i++)
 		good &= conn_init(&t->conns[i], t);
@@ -85,7 +84,7 @@ thread_free(struct thread *t)
 		conn_free(&t->conns[i]);
 	free(t->conns);
 	secure_close(t->run->urls->targets, &t->secure);
-	http2_free(t->http2);
+	asks_free(t->asks);
 	counts_free(t->warming);
 	counts_free(t->counted);
 	counts_free(t->beside.warming);

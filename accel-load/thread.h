@@ -19,7 +19,7 @@
 #define NEVER UINT64_MAX
 
 struct conn;
-struct http2;
+struct asks;
 
 /* Of all threads. */
 struct run {
@@ -51,7 +51,7 @@ struct thread {
 	struct counts *warming, *counted; /* warming: until run->warm_ns; NULL: no --warm-up */
 	struct turn turn;
 	struct beside beside;
-	struct http2 *http2;    /* streams.h; NULL: another protocol */
+	struct asks *asks;      /* streams.h; NULL: another protocol */
 	struct list streams[2]; /* HTTP/2: with a request, the oldest first; [1]: beside */
 	struct conn *conns;
 	unsigned nconns;

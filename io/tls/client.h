@@ -15,8 +15,8 @@
 
 struct tls_client_settings {
 	const char *host; /* sent to the server (SNI), unless it is an address */
-	/* The only protocol that is offered (ALPN), which the server must take; NULL: HTTP/1.1, also
-	 * with servers that know no ALPN.  A constant text. */
+	/* The only protocol that is offered (ALPN), which the server must take, a constant text.
+	 * NULL: HTTP/1.1, also with servers that know no ALPN. */
 	const char *protocol;
 	bool resumes; /* each session goes on with the newest ticket of those before */
 	const struct tls_command *commands;

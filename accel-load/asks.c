@@ -1,4 +1,4 @@
-/* accel-load/http2.c -- the fields of requests: those that are the same for all, and the path. */
+/* accel-load/asks.c -- HTTP/2: fields of requests, the same for all but for path and range. */
 #include <stdlib.h>
 #include "accel-load/streams_impl.h"
 
@@ -28,7 +28,7 @@ count_lines(const char *const *lines)
 
 /* A field of --header.  Host replaces the name of the URL. */
 static bool
-add_line(struct http2 *h, const char *line, char **name, bool *agent)
+add_line(struct asks *h, const char *line, char **name, bool *agent)
 {
 	const char *colon = strchr(line, ':');
 	struct text value = text_trim(text_of(colon + 1));
@@ -47,7 +47,7 @@ add_line(struct http2 *h, const char *line, char **name, bool *agent)
 }
 
 static bool
-set_fields(struct http2 *h, const struct load_conf *conf, const struct target *target)
+set_fields(struct asks *h, const struct load_conf *conf, const struct target *target)
 {
 	size_t lines = count_lines(conf->headers), i;
 	bool good = true, agent = false;
@@ -70,15 +70,15 @@ set_fields(struct http2 *h, const struct load_conf *conf, const struct target *t
 	return (good);
 }
 
-struct http2 *
-http2_new(const struct load_conf *conf, const struct target *target)
+struct asks *
+asks_new(const struct load_conf *conf, const struct target *target)
 {
-	struct http2 *h = calloc(1, sizeof(*h));
+	struct asks *h = calloc(1, sizeof(*h));
 
 	if (h == NULL)
 		return (NULL);
 	if (nghttp2_session_callbacks_new(&h->callbacks) != 0 || !set_fields(h, conf, target)) {
-		http2_free(h);
+		asks_free(h);
 		return (NULL);
 	}
 	session_set_callbacks(h->callbacks);
@@ -86,7 +86,7 @@ http2_new(const struct load_conf *conf, const struct target *target)
 }
 
 void
-http2_free(struct http2 *h)
+asks_free(struct asks *h)
 {
 	if (h == NULL)
 		return;
@@ -111,7 +111,7 @@ range_of(struct stream *s)
 }
 
 size_t
-http2_fields(struct http2 *h, struct stream *s, const struct url *u)
+asks_fields(struct asks *h, struct stream *s, const struct url *u)
 {
 	h->fields[PATH].value = (uint8_t *)u->path;
 	h->fields[PATH].valuelen = u->path_len;
