@@ -65,8 +65,8 @@ set_fields(struct asks *h, const struct load_conf *conf, const struct target *ta
 		good = add_line(h, conf->headers[i], &h->names[i], &agent);
 	if (!agent)
 		h->fields[h->n++] = field("user-agent", TEXT("accel-load"));
-	if (conf->priority != NULL)
-		h->fields[h->n++] = field("priority", text_of(conf->priority));
+	h->priority[false] = conf->priority;
+	h->priority[true] = conf->beside_priority;
 	return (good);
 }
 
@@ -113,10 +113,14 @@ range_of(struct stream *s)
 size_t
 asks_fields(struct asks *h, struct stream *s, const struct url *u)
 {
+	const char *priority = h->priority[s->reading.beside];
+	size_t n = h->n;
+
 	h->fields[PATH].value = (uint8_t *)u->path;
 	h->fields[PATH].valuelen = u->path_len;
-	if (s->asked.length == 0)
-		return (h->n);
-	h->fields[h->n] = field("range", range_of(s));
-	return (h->n + 1);
+	if (priority != NULL)
+		h->fields[n++] = field("priority", text_of(priority));
+	if (s->asked.length != 0)
+		h->fields[n++] = field("range", range_of(s));
+	return (n);
 }

@@ -32,6 +32,7 @@ struct load_conf {
 	bool http2;
 	unsigned streams, beside_streams;     /* at once on each connection */
 	const char *priority;                 /* --priority: value of the field; NULL: none */
+	const char *beside_priority;          /* of --beside */
 	const char *beside;                   /* --beside: a list; NULL: none */
 	uint64_t fetches;                     /* 0: no limit */
 	uint64_t warm_ns, run_ns, timeout_ns; /* the first two one after the other */

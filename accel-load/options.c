@@ -143,6 +143,9 @@ static const struct option rows[] = {
 	{ "beside", '\0', "FILE", OPTION_TEXT, AT(conf.beside),
 	    .prose = "HTTP/2: other streams of each connection request the URLs of FILE, all the "
 		     "time; the report has them apart." },
+	{ "beside-priority", '\0', "u=N[,i]", OPTION_TEXT, AT(conf.beside_priority),
+	    .read = read_priority, .expected = "u=0 to u=7, or the same with ,i",
+	    .prose = "As --priority, for the requests of --beside." },
 	{ "beside-streams", '\0', "N", OPTION_NUMBER, AT(conf.beside_streams), 1, LOAD_STREAMS_MAX,
 	    .prose = "Streams of each connection for --beside. Default: 1." },
 	{ "close", '\0', NULL, OPTION_FLAG, AT(conf.close),
@@ -250,8 +253,8 @@ contradiction_of_http2(const struct load_conf *c)
 {
 	if (!c->http2 && (c->streams > 1 || c->priority != NULL || c->beside != NULL))
 		return ("--streams, --priority and --beside need --http2");
-	if (c->beside == NULL && c->beside_streams > 0)
-		return ("--beside-streams needs --beside");
+	if (c->beside == NULL && (c->beside_streams > 0 || c->beside_priority != NULL))
+		return ("--beside-streams and --beside-priority need --beside");
 	if (c->http2 && (c->fastcgi || c->pipeline > 1))
 		return ("--http2 cannot be used with --fastcgi or --pipeline");
 	if (c->hold && (c->streams > 1 || c->beside != NULL))

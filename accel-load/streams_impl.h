@@ -39,9 +39,11 @@ struct streams {
 
 struct asks {
 	nghttp2_session_callbacks *callbacks;
-	nghttp2_nv *fields; /* with room for range at the end */
+	/* The same for all but for the path, with room for the others at the end. */
+	nghttp2_nv *fields;
 	size_t n;
-	char **names; /* lower case; NULL-terminated */
+	const char *priority[2]; /* NULL: none; [1]: of --beside */
+	char **names;            /* lower case; NULL-terminated */
 };
 
 /* streams.c: what became of a request. */

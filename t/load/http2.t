@@ -167,6 +167,8 @@ subtest 'beside' => sub {
 		cmp_ok $r->{beside}{unanswered}, '>=', 1, '... to the end';
 		cmp_ok $r->{body_bytes}, '==', $r->{answered} * 1024, '... with their bytes';
 	}
+	my (undef, @line) = logged(50, @args, '-d', 0.3, '--priority', 'u=1', '--beside-priority', 'u=6,i', "$ng{clear}$small");
+	is_deeply [grep { ! m{ GET /1k\S+ \d+ u=1\|| GET /3m\S+ \d+ u=6,i\|} } @line], [], 'priorities of both';
 	put("$dir/gone", "/gone\n");
 	my $r = run('-n', 50, '--beside', "$dir/gone", "$ng{tls}$small");
 	is "$r->{exit} " . errors($r), '1 ', 'errors of the others are theirs';
@@ -219,7 +221,7 @@ subtest 'a server that goes away and comes back' => sub {
 };
 
 subtest 'command lines that are wrong' => sub {
-	for my $row ([qr/need --http2/, '--streams', 2], [qr/need --http2/, '--priority', 'u=1'], [qr/need --http2/, '--beside', 'x'], [qr/needs --beside/, '--http2', '--beside-streams', 2],
+	for my $row ([qr/need --http2/, '--streams', 2], [qr/need --http2/, '--priority', 'u=1'], [qr/need --http2/, '--beside', 'x'], [qr/need --beside/, '--http2', '--beside-streams', 2],
 		[qr/expected u=0 to u=7/, '--http2', '--priority', 'u=8'], [qr/expected 1 to 1000/, '--http2', '--streams', 1001], [qr/cannot be used/, '--http2', '-p', 2],
 		[qr/cannot be used/, '--http2', '--fastcgi'], [qr/cannot be used/, '--http2', '--hold', '--streams', 2], [qr/of one host/, '--http2', $ng{tls}]) {
 		my ($why, @args) = @$row;
