@@ -1,4 +1,4 @@
-/* accel-load/asks.c -- HTTP/2: fields of requests, the same for all but for path and range. */
+/* accel-load/asks.c -- HTTP/2: fields of requests, one table for all requests of a thread. */
 #include <stdlib.h>
 #include "accel-load/streams_impl.h"
 

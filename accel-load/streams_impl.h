@@ -39,7 +39,7 @@ struct streams {
 
 struct asks {
 	nghttp2_session_callbacks *callbacks;
-	/* The same for all but for the path, with room for the others at the end. */
+	/* All but path, priority and range are the same for each request. */
 	nghttp2_nv *fields;
 	size_t n;
 	const char *priority[2]; /* NULL: none; [1]: of --beside */
