@@ -230,8 +230,10 @@ on_invalid_frame(nghttp2_session *ng, const nghttp2_frame *f, int error, void *a
 static int
 on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *hd, void *arg)
 {
+	struct http2 *h = arg;
+
 	if (hd->type == NGHTTP2_CONTINUATION && hd->length == 0)
-		(void)http2_limit(arg, FLOOD_EMPTY, 1);
+		(void)http2_limit(h, FLOOD_EMPTY, 1);
 	return (0);
 }
 

@@ -16,6 +16,7 @@
 #include "io/engine.h"
 #include "io/http2/http2.h"
 #include "io/transport.h"
+#include "wire/http2/frames.h"
 #include "wire/http2/request.h"
 
 /* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
@@ -68,6 +69,7 @@ struct http2 {
 	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */
+	struct http2_frames frames;
 	int32_t early[HTTP2_EARLY];
 	unsigned nearly;
 	struct bucket bucket[FLOODS];

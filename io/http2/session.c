@@ -286,6 +286,18 @@ http2_want_turn(struct http2 *h)
 
 /* ---- receiving */
 
+static void
+look(struct http2 *h, struct text bytes)
+{
+	const char *why;
+
+	switch (http2_frames_look(&h->frames, bytes, &why)) {
+	case HTTP2_RIGHT: break;
+	case HTTP2_WRONG: http2_fail(h, NGHTTP2_PROTOCOL_ERROR, why); break;
+	case HTTP2_WRONG_STATE: http2_fail(h, NGHTTP2_STREAM_CLOSED, why); break;
+	}
+}
+
 int
 http2_receive(struct http2 *h, struct text bytes)
 {
@@ -293,6 +305,7 @@ http2_receive(struct http2 *h, struct text bytes)
 
 	if (h->over)
 		return (-EPROTO);
+	look(h, bytes);
 	h->in_receive = true;
 	n = nghttp2_session_mem_recv(h->ng, (const uint8_t *)bytes.p, bytes.n);
 	h->in_receive = false;
@@ -419,7 +432,6 @@ open_session(struct http2 *h, nghttp2_session_callbacks *cb)
 	if (nghttp2_option_new(&o) != 0)
 		return (NGHTTP2_ERR_NOMEM);
 	nghttp2_option_set_no_auto_window_update(o, 1);
-	nghttp2_option_set_no_closed_streams(o, 1);
 	nghttp2_option_set_max_deflate_dynamic_table_size(o, TABLE_SIZE);
 	nghttp2_option_set_max_send_header_block_length(o, REPLY_FIELDS_MAX);
 	nghttp2_option_set_builtin_recv_extension_type(o, NGHTTP2_PRIORITY_UPDATE);
@@ -443,6 +455,7 @@ http2_new(struct io *io, struct io_sock *sock, const struct http2_conf *conf,
 	h->calls = calls;
 	h->owner = owner;
 	h->batch = HTTP2_BATCH;
+	http2_frames_init(&h->frames);
 	list_init(&h->streams);
 	http2_request_init(&h->head, conf->max_head);
 	http2_limits_init(h);

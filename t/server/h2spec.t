@@ -25,15 +25,19 @@ sub run ($srv, @args) {
 	return ($rc, \@failed, @case - @failed, $said);
 }
 
-for my $way (['in clear', ''], ['over TLS', qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\n}, qw(-t -k)]) {
-	my ($name, $conf, @args) = @$way;
+# In clear the port speaks HTTP/1.1, too: what is no preface is a request there, which gets 400 before the connection is closed,
+# and h2spec expects no bytes.
+my $http1 = 'http2/3.5 Sends invalid connection preface';
+
+for my $way (['in clear', [$http1], ''], ['over TLS', [], qq{ssl.engine = "enable"\nssl.pemfile = "$cert->{pem}"\nssl.privkey = "$cert->{key}"\n}, qw(-t -k)]) {
+	my ($name, $known, $conf, @args) = @$way;
 	my $srv = Test::Server->start(conf => $conf);
 	my $h = eval { Test::Http2->connect($srv, tls => scalar @args) };
-	plan skip_all => 'accel-server speaks no HTTP/2' if !$h || !$h->read;
+	ok $h && $h->read, "$name: it speaks HTTP/2";
 	$srv->write('a.txt', 'x' x 5000);
 	my ($rc, $failed, $passed, $said) = run($srv, @args);
-	is_deeply $failed, [], "$name: none has failed" or diag $said =~ s/^.*?(?=Failures)//sr;
-	is $rc, 0, 'nor h2spec itself';
-	cmp_ok $passed, '>=', 146, "$passed have passed";
+	is_deeply $failed, $known, "$name: " . (@$known ? 'one has failed that has to' : 'none has failed') or diag $said =~ s/^.*?(?=Failures)//sr;
+	is $rc, @$known ? 1 : 0, 'nor h2spec itself';
+	is $passed + @$known, 146, 'all were run';
 }
 done_testing;
