@@ -337,8 +337,8 @@ stream_excuses(struct io_op *op)
 			nghttp2_session_get_effective_local_window_size(ng));
 	if (op->kind != IO_SEND && op->kind != IO_WRITABLE)
 		return (false);
-	if (!http2_stream_is_blocked(st))
-		return (true);
+	if (st->h2->stuck || !http2_stream_is_blocked(st))
+		return (true); /* a full socket has a deadline of its own */
 	return (nghttp2_session_get_stream_remote_window_size(ng, st->id) > 0 &&
 		st->h2->moved_ns + op->deadline_ms * NS_PER_MS > op->expires_ns);
 }

@@ -149,6 +149,7 @@ sim_create(const struct file_backend *backend)
 	must(io_backend_open(&sim->io, &conf) == 0);
 	sim->io.now = SIM_START_NS;
 	sim->io.wall = SIM_START_WALL * NS_PER_S;
+	sim->io.wheel.tick = SIM_START_NS >> WHEEL_SHIFT; /* the clock may be ahead of it */
 	list_init(&sim->flight);
 	sim->next_fd = SIM_FIRST_FD;
 	return (&sim->io);
