@@ -202,7 +202,6 @@ on_frame(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 	case NGHTTP2_DATA: came_data(ng, h, f); break;
 	case NGHTTP2_WINDOW_UPDATE: came_window(h, f); break;
 	case NGHTTP2_PING: came_ping(h, f); break;
-	case NGHTTP2_PRIORITY: (void)http2_limit(h, FLOOD_PRIORITY, 1); break;
 	case NGHTTP2_PRIORITY_UPDATE: came_priority_update(h, f); break;
 	case NGHTTP2_SETTINGS:
 		if ((f->hd.flags & NGHTTP2_FLAG_ACK) == 0)
@@ -234,6 +233,8 @@ on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *hd, void *arg)
 
 	if (hd->type == NGHTTP2_CONTINUATION && hd->length == 0)
 		(void)http2_limit(h, FLOOD_EMPTY, 1);
+	else if (hd->type == NGHTTP2_PRIORITY) /* on_frame() does not see it */
+		(void)http2_limit(h, FLOOD_PRIORITY, 1);
 	return (0);
 }
 

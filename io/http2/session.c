@@ -298,6 +298,17 @@ look(struct http2 *h, struct text bytes)
 	}
 }
 
+/* Of what the library does not tell the client itself: a flood, or no preface. */
+static uint32_t
+code_of(int err)
+{
+	switch (err) {
+	case NGHTTP2_ERR_BAD_CLIENT_MAGIC: return (NGHTTP2_PROTOCOL_ERROR);
+	case NGHTTP2_ERR_NOMEM: return (NGHTTP2_INTERNAL_ERROR);
+	default: return (NGHTTP2_ENHANCE_YOUR_CALM);
+	}
+}
+
 int
 http2_receive(struct http2 *h, struct text bytes)
 {
@@ -309,16 +320,18 @@ http2_receive(struct http2 *h, struct text bytes)
 	h->in_receive = true;
 	n = nghttp2_session_mem_recv(h->ng, (const uint8_t *)bytes.p, bytes.n);
 	h->in_receive = false;
-	if (n < 0 && !h->over) {
-		h->over = true;
-		h->why = nghttp2_strerror((int)n);
-	}
+	if (n < 0)
+		http2_fail(h, code_of((int)n), nghttp2_strerror((int)n));
 	/* replies to these requests go before the next connection has its turn */
 	if (!h->soon_due && !h->ending)
 		flush(h);
 	if (n == NGHTTP2_ERR_NOMEM)
 		return (-ENOMEM);
-	return (h->over || n < 0 || nghttp2_session_want_read(h->ng) == 0 ? -EPROTO : 0);
+	if (!h->over && nghttp2_session_want_read(h->ng) == 0) {
+		h->over = true; /* the library has told the client */
+		h->why = "a frame against the rules";
+	}
+	return (h->over ? -EPROTO : 0);
 }
 
 uint64_t
