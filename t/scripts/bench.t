@@ -8,6 +8,7 @@ use Test::More;
 use Accel::Backends ();
 use Accel::Figures qw(median spread medians);
 use Test::Bench::Backends;
+use Test::Bench::Http2;
 use Accel::Bench::Rig;
 use Accel::Peer;
 use Accel::Slowfs;
@@ -27,6 +28,22 @@ subtest 'a benchmark without the disks of --storage says so' => sub {
 	for my $name (qw(ngcache firstbyte hot)) {
 		is `$^X $script --$name --storage ext4 2>&1`, "bench: --$name has no --storage; it goes with --accel, --cold\n", $name;
 	}
+};
+
+subtest 'HTTP/2' => sub {
+	my $said = "finished in 2.00s, 80326.67 req/s, 81.13MB/s\nrequests: 9 total, 9 started, 9 done, 7 succeeded, 2 failed, 1 errored, 0 timeout\nstatus codes: 7 2xx, 0 3xx, 2 4xx, 0 5xx\n"
+	    . "                     min         max         mean         sd        +/- sd\ntime for request:     7.84ms     85.75ms     29.72ms     10.60ms    58.41%\n";
+	is_deeply Test::Bench::Http2::read_h2load($said), { rps => 80326.67, errors => 5, mean => 29_720 }, 'what h2load prints';
+	is_deeply Test::Bench::Http2::read_h2load("Application protocol: h2c\n"), { rps => 0, errors => 1 }, '... and fails to print';
+	my ($cells, $fair, $attacks) = Test::Bench::Http2::chosen(undef, 0);
+	is scalar @$cells, 54, 'all cells';
+	ok $fair && @$attacks >= 20, '... and the other parts';
+	($cells, $fair, $attacks) = Test::Bench::Http2::chosen(['matrix', '100k-1-1000-tls', 'h2-reset'], 1);
+	is scalar(grep { $_->{name} eq '100k-1-1000-tls' } @$cells), 1, 'what is named is not left out by --quick';
+	cmp_ok scalar @$cells, '<', 12, '... but most others are';
+	is_deeply [$fair, $attacks], [undef, ['h2-reset']], 'one attack';
+	eval { Test::Bench::Http2::chosen(['h2-wrong'], 0) };
+	like $@, qr/^bench: no case h2-wrong; there are: matrix fair floods, .* h2-reset /, 'a wrong name';
 };
 
 subtest 'backends' => sub {

@@ -75,10 +75,18 @@ subtest 'tables' => sub {
 	like $tls, qr/^\| \.\.\. RSA 2048 \| 1,370 \| 1,360 \| 1,400 \| - \| \*\*1\.01\*\* \|$/m, 'what TLS costs';
 	like $tls, qr/^\| \.\.\. RSA 2048, one address \| 0\.212, \*\*0\.270\*\* \| 0\.200, \*\*8\.62\*\* \| 0\.210, \*\*421\*\* \| 0\.300, \*\*560\*\* \| - \|$/m, 'who waits for handshakes';
 	like $tls, qr/^\| 16 clients of cold files \| 0\.250, \*\*0\.262\*\* \| 0\.240, \*\*4,000\*\* \| - \| - \| 0\.240, \*\*0\.251\*\* \|$/m, '... and for cold files';
+
+	my $cpu = sub { my %m = @_; return { map { $_ => { cpu => $m{$_} } } keys %m } };
+	my $http2 = Test::Results::Tables->blocks({ http2 => { http2 => { '10k-10-100-clear' => $cpu->(accel => 6, nginx => 15, lighttpd => 5), '1k-100-1-tls' => $cpu->(accel => 3, nginx => 9, h2o => 2.5) },
+		fair => { accel => { alone_p99 => 140, p99 => 150, served => 1000, cold_mb => 9.5 }, nginx => { alone_p99 => 144, p99 => 2_915_000, served => 16.7, cold_mb => 3 } } } })->{http2};
+	like $http2, qr/^\| 1 kB, TLS: 100 × 1 \| 3\.00 \| 9\.00 \| - \| 2\.50 \| \*\*1\.20\*\* \| \*\*0\.33\*\* \|\n\| 10 kB, in clear: 10 × 100 \| 6\.00 /m, 'what HTTP\/2 costs';
+	like $http2, qr/^\| nginx \| 0\.144 \| 2,920 \| 16\.7 \| 3\.00 \|\n\z/m, 'who waits for cold streams';
+	my $floods = Test::Results::Tables->blocks({ floods => { floods => { 'h2-ping' => { accel => { alone => 300, p99 => 310, errors => 0, before_mib => 4.6, peak_mib => 12, after_mib => 4.7, said => 'GOAWAY x 9' } } } } })->{floods};
+	like $floods, qr/^\| `h2-ping` \| 0\.300 \| \*\*0\.310\*\* \| 0 \| 4\.60, 12\.0, 4\.70 \| GOAWAY x 9 \|\n\z/m, 'what an attack does';
 };
 
 is_deeply [grep { !Test::Results->seconds($_) } Test::Results->steps], [], 'each step says how long it takes';
-cmp_ok Test::Results->seconds, '<=', 34 * 60, 'all of them take less than 35 minutes';
+cmp_ok Test::Results->seconds, '<=', 39 * 60, 'all of them take less than 40 minutes';
 like `$^X $root/scripts/results --only nothing 2>&1`, qr/^results: no step "nothing"; there are: hot idle /m, 'an unknown step';
 
 done_testing;

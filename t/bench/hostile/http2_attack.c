@@ -123,14 +123,20 @@ empty_headers(struct peer *p, struct h2_out *o)
 		h2_frame(o, H2_HEADERS, WHOLE, new_stream(p), 0);
 }
 
-/* A head frame that comes byte by byte. */
+/* A head frame that comes byte by byte: a request with a field of 7000 bytes. */
 static void
 slow_head(struct peer *p, struct h2_out *o)
 {
+	static const unsigned char drip[] = { 0x00, 1, 'x', 0x7f, 0xd9, 0x35 }; /* 7000 bytes */
+
 	p->open_head = true;
-	if (p->step == 0)
+	if (p->step == 0) {
 		h2_frame(o, H2_HEADERS, WHOLE, p->stream, 8000);
-	h2_bytes(o, "\x82", 1);
+		h2_fields(o, false, opt.file);
+		h2_bytes(o, drip, sizeof(drip));
+		o->requests++;
+	} else
+		h2_bytes(o, "x", 1);
 }
 
 /* One entry of 4 kB in the table of the server, then thousands of references to it in each head. */

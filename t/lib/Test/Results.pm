@@ -37,6 +37,8 @@ my @STEPS = (
 	[timing => 20, qw(scripts/bench --timing)],
 	[load => 50, qw(scripts/bench --load --rounds 3 --seconds 1.5)],
 	[tls => 180, qw(scripts/bench --tls --quick)],
+	[http2 => 110, qw(scripts/bench --http2 --quick --case matrix --case fair)],
+	[floods => 160, qw(scripts/bench --http2 --quick --case floods --server accel --seconds 3)],
 );
 
 sub new ($class, %arg) { return bless { dir => 'build/results', root => '.', say => sub { }, %arg }, $class }

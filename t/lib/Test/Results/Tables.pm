@@ -10,9 +10,9 @@ use v5.36;
 use POSIX qw(floor);
 
 my %NEEDS = (
-	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'], pressure => ['pressure'], tls => ['tls'],
+	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'], pressure => ['pressure'], tls => ['tls'], http2 => ['http2'], floods => ['floods'],
 );
-my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load, pressure => \&_pressure, tls => \&_tls);
+my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load, pressure => \&_pressure, tls => \&_tls, http2 => \&_http2, floods => \&_floods);
 
 sub blocks ($class, $figures) {
 	my %block;
@@ -168,6 +168,36 @@ sub _tls ($figures) {
 }
 
 sub _waits ($m) { return number(($m->{alone} // $m->{alone_p99}) / 1000) . ', ' . bold(number($m->{p99} / 1000)) }
+
+my %BYTES = ('1k' => '1 kB', '10k' => '10 kB', '100k' => '100 kB');
+my %HOW = (tls => 'TLS', clear => 'in clear');
+my @FAIR = (['accel', 'accel-server'], ['nginx', 'nginx'], ['lighttpd', 'lighttpd'], ['h2o', 'h2o'], ['nginx+accel', 'nginx + fcgi-stat-accel']);
+
+# A name of a cell: size, streams, connections, and how.
+sub _http2 ($figures) {
+	my ($of, $fair, @servers) = ($figures->{http2}, $figures->{fair} // {}, qw(accel nginx lighttpd h2o));
+	my @cells = map { my ($size, $streams, $connections, $how) = split /-/; { name => $_, size => $size, streams => $streams, connections => $connections, how => $how } } keys %$of;
+	my @cost;
+	for my $c (sort { $b->{how} cmp $a->{how} || $a->{size} <=> $b->{size} || $a->{streams} <=> $b->{streams} || $a->{connections} <=> $b->{connections} }
+	    map { { %$_, size => $_->{size} =~ s/k//r } } @cells) {
+		my $m = $of->{ $c->{name} };
+		my ($best) = sort { $a <=> $b } grep { $_ } map { $m->{$_}{cpu} } @servers[1 .. 3];
+		push @cost, ["$BYTES{ $c->{size} . 'k' }, $HOW{ $c->{how} }: $c->{streams} × $c->{connections}", (map { number($m->{$_}{cpu}) } @servers),
+			bold(ratio($m->{accel}{cpu}, $best)), bold(ratio($m->{accel}{cpu}, $m->{nginx}{cpu}))];
+	}
+	my @wait = map { my ($name, $title) = @$_; my $m = $fair->{$name};
+		[$title, ms($m->{alone_p99}), $name eq 'accel' ? bold(ms($m->{p99})) : ms($m->{p99}), number($m->{served}), number($m->{cold_mb})] } grep { $fair->{ $_->[0] } } @FAIR;
+	return table(['CPU µs per request: streams × connections', qw(accel-server nginx lighttpd h2o), 'ours / best other', 'ours / nginx'], @cost)
+	    . (@wait ? "\n" . table(['50 hot streams of a connection', 'p99 alone, ms', 'beside 50 cold ones', 'hot served beside those, of 1000', 'cold MB/s'], @wait) : '');
+}
+
+# Each attack on accel-server: what healthy clients wait, and what it holds.
+sub _floods ($figures) {
+	my $of = $figures->{floods};
+	return table(['attack', 'p99 alone, ms', 'beside it', 'failed', 'memory before, at most, after, MiB', 'what the server says'],
+		map { my $m = $of->{$_}{accel}; ["`$_`", ms($m->{alone}), bold(ms($m->{p99})), $m->{errors}, join(', ', map { number($_) } @$m{qw(before_mib peak_mib after_mib)}), $m->{said}] }
+		grep { $of->{$_}{accel} } sort keys %$of);
+}
 
 sub _asking ($figures) {
 	my $of = $figures->{hotcost}{cost};
