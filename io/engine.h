@@ -139,7 +139,7 @@ struct io {
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
 	struct blocks streams; /* of io/http2/ */
-	uint64_t held; /* bytes of windows that senders hold */
+	uint64_t held;         /* bytes of windows that senders hold */
 	/* above this, a sender whose socket is full keeps no window */
 	uint64_t held_max;
 	/* Bytes that the loop may send in this round, before it checks events again; a

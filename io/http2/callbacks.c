@@ -89,7 +89,7 @@ came_early(struct http2 *h, int32_t id)
 }
 
 /* Without a word of the client all take turns.  (The default of RFC 9218 is one after the other,
- * and then a large reply holds the small ones behind it.) */
+ * and then a large reply holds the small ones that come later.) */
 static void
 take_turns(nghttp2_session *ng, struct http2 *h, const struct http2_stream *st)
 {

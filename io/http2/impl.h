@@ -59,8 +59,8 @@ struct http2 {
 	struct http2_request head;
 	uint64_t head_ns; /* its beginning; 0: none comes */
 	struct io_op send, soon;
-	/* Frames on their way: in out, or bodies where they lie, until the call returns that collects
-	 * and sends them. */
+	/* Frames on their way: in out, or bodies where they lie, until the call that collects
+	 * and sends them returns. */
 	struct iovec iov[HTTP2_PIECES];
 	int niov;
 	char *out; /* a window of the loop, or memory of its own */

@@ -135,17 +135,17 @@ next_head(struct http2_stream *st, const char *p, size_t n)
 
 /* ---- the sends */
 
-struct pieces {
+struct offer {
 	const struct iovec *iov;
 	int n;
 	size_t at; /* in the first one */
 };
 
 /* The pieces after the first k bytes. */
-static struct pieces
-pieces_after(const struct iovec *iov, int n, size_t k)
+static struct offer
+offer_after(const struct iovec *iov, int n, size_t k)
 {
-	struct pieces p = { iov, n, k };
+	struct offer p = { iov, n, k };
 
 	while (p.n > 0 && p.at >= p.iov->iov_len) {
 		p.at -= p.iov->iov_len;
@@ -170,11 +170,11 @@ size_of(const struct iovec *iov, int n)
 static int
 take_heads(struct http2_stream *st, const struct iovec *iov, int n, size_t all)
 {
-	struct pieces p;
+	struct offer p;
 	int64_t k;
 
 	while (st->out == OUT_HEAD && st->taken < all) {
-		p = pieces_after(iov, n, st->taken);
+		p = offer_after(iov, n, st->taken);
 		k = next_head(st, (const char *)p.iov->iov_base + p.at, p.iov->iov_len - p.at);
 		if (k <= 0)
 			return (-EPROTO);
@@ -281,7 +281,7 @@ complete(struct http2_stream *st, struct io_op *op)
 static void
 copy_out(struct http2_stream *st, const struct io_op *op, size_t n)
 {
-	struct pieces p = pieces_after(op->send.iov, op->send.n, st->taken);
+	struct offer p = offer_after(op->send.iov, op->send.n, st->taken);
 	size_t k;
 
 	for (; n > 0; n -= k) {

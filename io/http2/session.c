@@ -1,6 +1,6 @@
 /* io/http2/session.c -- a connection: its life, its sends, the end.
  *
- *   http2_receive()      --> nghttp2 --> callbacks.c --> requests, whose replies may be there at once
+ *   http2_receive()      --> nghttp2 --> callbacks.c --> requests, perhaps with their replies
  *   a stream has bytes   --> http2_want_turn() --> once for all that happen in this round
  *                        --> flush(): a batch of frames, in the turns that nghttp2 gives
  *                        --> IO_SEND --> sent() --> the next batch
@@ -21,7 +21,7 @@
 #define TABLE_SIZE 4096u
 /* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
 #define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
-/* A client that was told of the end has its last requests on the way that long. */
+/* The last requests of a client that knows of the end are on their way that long. */
 #define DRAIN_MS 1000u
 
 static void flush(struct http2 *);

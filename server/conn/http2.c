@@ -17,7 +17,7 @@
 #include "server/module/module.h"
 
 #define LINGER_MS 2000u
-/* The first line of the preface (RFC 9113 3.4); the library checks the rest.  It is without its end:
+/* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
 #define PRI "PRI * HTTP/2.0"
 
@@ -158,12 +158,12 @@ tell_over(const struct conn *p)
 	if (why == NULL)
 		return;
 	count(p->w->base.counts.conn, http2_failed);
-	log_limited(1, LOG_INFO, NULL, "http2.failed",
+	log_limited(1, LOG_INFO, NULL, "frames.failed",
 	    LF_STR("address", client_addr_text(&p->peer.sa, name)), LF_U64("connection", p->id),
 	    LF_STR("why", why), LF_STR("then", "connection closed"));
 }
 
-/* The client has broken a rule: its streams end, and it is told. */
+/* The client has broken a rule: its streams end, and it learns why. */
 static const struct conn_state *
 over(struct conn *p)
 {

@@ -35,8 +35,8 @@ struct worker {
 	unsigned nstreams;           /* atomic: of HTTP/2, which run */
 	unsigned nrequests;
 	struct blocks streams; /* recycled, of server/conn/http2.c */
-	unsigned to_drain; /* connections of the list that have not been drained yet */
-	unsigned nleaving; /* of nconns: closing to make room, or moved; atomic */
+	unsigned to_drain;     /* connections of the list that have not been drained yet */
+	unsigned nleaving;     /* of nconns: closing to make room, or moved; atomic */
 	struct rest rest;
 	struct spread {
 		unsigned share; /* handover_share() when it was last asked */

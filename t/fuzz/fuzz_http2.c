@@ -1,7 +1,7 @@
 /* t/fuzz/fuzz_http2.c -- any fields as a request of HTTP/2, and any bytes as the head of a reply.
  *
  *   first byte    bit 0: a body follows; bit 1: heads are short
- *   field         a byte k, a byte n; then the name: known[k], or k - N_KNOWN bytes; n bytes of value
+ *   field         bytes k and n; then the name: known[k], or k - N_KNOWN bytes; n bytes of value
  *
  * What has to hold: a request that is not malformed gives a head of one line for each field, so no
  * field can add one; and http2_head() refuses it, or reads exactly these fields.

@@ -25,7 +25,7 @@ sub run ($srv, @args) {
 	return ($rc, \@failed, @case - @failed, $said);
 }
 
-# In clear the port speaks HTTP/1.1, too: what is no preface is a request there, which gets 400 before the connection is closed,
+# In clear the port speaks HTTP/1.1, too: anything but a preface is a request there, which gets 400 before the connection is closed,
 # and h2spec expects no bytes.
 my $http1 = 'http2/3.5 Sends invalid connection preface';
 

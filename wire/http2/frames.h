@@ -1,5 +1,5 @@
-/* wire/http2/frames.h -- what frames of a client say of each other, as far as nghttp2 does not mind:
- * it skips frames of a stream that the client has ended, streams that go back in number, and, with
+/* wire/http2/frames.h -- what frames of a client say of each other, and nghttp2 does not mind: it
+ * skips frames of a stream that the client has ended, streams that go back in number, and, with
  * SETTINGS_NO_RFC7540_PRIORITIES, broken PRIORITY frames.  RFC 9113 5.1, 5.1.1 and 6.3, RFC 7540
  * 5.3.1.
  *

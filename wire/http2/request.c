@@ -113,7 +113,7 @@ is_connect(const struct http2_request *q)
 	return (text_eq(pseudo(q, PSEUDO_METHOD), TEXT("CONNECT")));
 }
 
-/* An absolute form would name another host than :authority. */
+/* An absolute form would name a host other than :authority. */
 static bool
 is_path(struct text t)
 {
@@ -134,7 +134,7 @@ check_line(const struct http2_request *q)
 			    : NULL);
 	if ((q->has & all) != all)
 		return ("a pseudo-header field is missing");
-	return (is_path(pseudo(q, PSEUDO_PATH)) ? NULL : ":path is no path");
+	return (is_path(pseudo(q, PSEUDO_PATH)) ? NULL : ":path begins without a slash");
 }
 
 static void

@@ -176,7 +176,7 @@ UP_TEST("/http2/no byte of a body, and its end")
 	is_over(id, NGHTTP2_NO_ERROR);
 }
 
-/* More than the head announces is no part of the reply. */
+/* More than the head announces does not belong to the reply. */
 UP_TEST("/http2/a body that is too long")
 {
 	int32_t id = ask(GET);
@@ -234,7 +234,7 @@ check_no_head(const char *said)
 	is_over(id, NGHTTP2_INTERNAL_ERROR);
 }
 
-UP_TEST("/http2/a reply that is none")
+UP_TEST("/http2/a reply that cannot be read")
 {
 	g_autofree char *long_head = g_strconcat(OK "A: ", many, NULL);
 

@@ -194,7 +194,7 @@ forget_owner(void)
 
 /* The same frames at a rate that a browser may have.  (The library has a limit for resets, of 1000
  * at once, and a clock of its own.) */
-TEST("/http2-limits/over a long time they are no flood")
+TEST("/http2-limits/over a long time they are not a flood")
 {
 	unsigned i, k;
 
@@ -250,7 +250,7 @@ open_many(void)
 	g_assert_cmpuint(http2_streams(h2), ==, 100);
 }
 
-/* A client that does not know the limit yet is told with each stream. */
+/* A client that does not know the limit yet gets an answer for each stream. */
 TEST("/http2-limits/streams at once")
 {
 	raw_up_when(true);

@@ -106,7 +106,7 @@ TEST("/http2-reply/fields of a connection are left out")
 	check(rows, G_N_ELEMENTS(rows));
 }
 
-TEST("/http2-reply/what is no head")
+TEST("/http2-reply/what is not a head")
 {
 	static const struct row rows[] = {
 		{ "HTTP/1.1 200 OK", "more" },
@@ -126,7 +126,7 @@ TEST("/http2-reply/what is no head")
 	check(rows, G_N_ELEMENTS(rows));
 }
 
-/* Whatever is cut off, nothing behind the end is read. */
+/* Whatever is cut off, nothing after the end is read. */
 TEST("/http2-reply/a part of a head")
 {
 	static const char head[] = OK "Content-Length: 5\r\nConnection: close\r\nA: b\r\n\r\n";

@@ -94,7 +94,7 @@ TEST("/http2-request/pseudo-header fields")
 {
 	static const char missing[] = "a pseudo-header field is missing";
 	static const char bad[] = "a bad character in a pseudo-header field";
-	static const char path[] = ":path is no path",
+	static const char path[] = ":path begins without a slash",
 			  two[] = "two pseudo-header fields of one name";
 	static const struct row rows[] = {
 		{ ":method GET\n:path /\n", missing },
@@ -240,7 +240,7 @@ TEST("/http2-request/CONNECT and tunnels")
 		{ ":method CONNECT\n:protocol websocket\n:path /\n:authority h\n",
 		    "a pseudo-header field is missing" },
 		{ ":method CONNECT\n:protocol websocket\n:path x\n:scheme http\n:authority h\n",
-		    ":path is no path" },
+		    ":path begins without a slash" },
 	};
 
 	check(rows, G_N_ELEMENTS(rows), false);
