@@ -43,9 +43,10 @@ on_begin_headers(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 }
 
 static int
-malformed(nghttp2_session *ng, int32_t id)
+malformed(nghttp2_session *ng, struct http2 *h, int32_t id)
 {
-	(void)nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
+	http2_check(h,
+	    nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR));
 	return (NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);
 }
 
@@ -60,7 +61,7 @@ on_header(nghttp2_session *ng, const nghttp2_frame *f, const uint8_t *name, size
 	if (f->hd.type != NGHTTP2_HEADERS || f->headers.cat != NGHTTP2_HCAT_REQUEST || st == NULL)
 		return (0);
 	if (http2_request_field(&h->head, key, text_of_bytes(value, nvalue)) != NULL)
-		return (malformed(ng, f->hd.stream_id));
+		return (malformed(ng, arg, f->hd.stream_id));
 	if (h->head.cut > HEAD_FAR_TOO_LONG * h->conf.max_head) {
 		(void)http2_limit(h, FLOOD_HEADS, 2);
 		return (NGHTTP2_ERR_CALLBACK_FAILURE);
@@ -74,7 +75,7 @@ static int
 on_invalid_header(nghttp2_session *ng, const nghttp2_frame *f, const uint8_t *name, size_t nname,
     const uint8_t *value, size_t nvalue, uint8_t flags, void *arg)
 {
-	return (malformed(ng, f->hd.stream_id));
+	return (malformed(ng, arg, f->hd.stream_id));
 }
 
 static bool
@@ -143,7 +144,7 @@ on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *p, size_t
 	struct http2_stream *st = find(ng, id);
 
 	if (st == NULL)
-		(void)nghttp2_session_consume(ng, id, n);
+		http2_check(arg, nghttp2_session_consume(ng, id, n));
 	else if (!http2_stream_take(st, text_of_bytes(p, n)))
 		http2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
 	return (0);
@@ -208,6 +209,7 @@ on_frame(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 			(void)http2_limit(h, FLOOD_CONTROL, 1);
 		http2_streams_unblock(h);
 		break;
+	case NGHTTP2_GOAWAY: h->leaving = true; break;
 	case NGHTTP2_RST_STREAM: count(h->io->counters, http2_resets); break;
 	default: break;
 	}

@@ -81,7 +81,9 @@ struct http2 {
 	bool skipped;    /* the result of the send is in left already */
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
+	bool leaving;    /* the client has sent GOAWAY */
 	bool ending, stopped, over;
+	bool lost; /* the library cannot go on */
 };
 
 enum stream_out { OUT_HEAD, OUT_BODY, OUT_DONE };
@@ -122,6 +124,8 @@ stream_of(const struct io_sock *s)
 void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
 /* The connection is over: GOAWAY with this code. */
 void http2_fail(struct http2 *, uint32_t code, const char *why);
+/* Of a call of the library: one without memory ends the connection soon. */
+void http2_check(struct http2 *, int rc);
 /* Appends to the batch; a frame fits if there is room. */
 bool http2_has_room(const struct http2 *);
 void http2_put(struct http2 *, const void *, size_t);

@@ -24,7 +24,7 @@
 /* The last requests of a client that knows of the end are on their way that long. */
 #define DRAIN_MS 1000u
 
-static void flush(struct http2 *);
+static int flush(struct http2 *);
 
 /* ---- the end */
 
@@ -36,6 +36,16 @@ http2_fail(struct http2 *h, uint32_t code, const char *why)
 	h->over = true;
 	h->why = why;
 	(void)nghttp2_session_terminate_session(h->ng, code);
+	http2_want_turn(h);
+}
+
+void
+http2_check(struct http2 *h, int rc)
+{
+	if (!nghttp2_is_fatal(rc))
+		return;
+	h->over = h->lost = true;
+	h->why = "no memory";
 	http2_want_turn(h);
 }
 
@@ -152,24 +162,17 @@ keep_rest(struct http2 *h)
 	return (true);
 }
 
-/* True: frames are there. */
-static bool
+/* 0, or -ENOMEM: the library cannot go on. */
+static int
 collect(struct http2 *h)
 {
-	int rc;
-
 	if (h->out_owned)
 		out_free(h);
-	if (h->out == NULL && (h->out = io_window_get(h->io)) == NULL)
-		return (false);
+	if (h->lost || (h->out == NULL && (h->out = io_window_get(h->io)) == NULL))
+		return (-ENOMEM);
 	h->out_size = h->io->window;
 	h->out_n = 0;
-	rc = nghttp2_session_send(h->ng);
-	if (rc != 0 && !h->over) {
-		h->over = true;
-		h->why = nghttp2_strerror(rc);
-	}
-	return (h->left != 0);
+	return (nghttp2_session_send(h->ng) == 0 ? 0 : -ENOMEM);
 }
 
 /* ---- sending */
@@ -214,31 +217,57 @@ send_batch(struct http2 *h)
 		op_cancel(h->io, op);
 }
 
-static void
+/* The library has told the client that it goes on no more, because of its frames, or for want of
+ * memory.  (Without streams it is as ready to end after a GOAWAY of either side.) */
+static bool
+is_terminated(const struct http2 *h)
+{
+	return (!h->over && nghttp2_session_want_read(h->ng) == 0 &&
+		(h->nstreams != 0 || (h->draining == 0 && !h->leaving)));
+}
+
+static int
 end_of_flush(struct http2 *h)
 {
 	out_free(h);
+	if (is_terminated(h))
+		return (-EPROTO);
 	if (h->ending && is_quiet(h))
 		ended(h, 0);
+	return (0);
 }
 
-static void
+/* 0, or -errno: the connection cannot go on. */
+static int
 flush(struct http2 *h)
 {
+	int err;
+
 	if (h->sending || h->stopped)
-		return;
+		return (0);
 	if (h->left != 0 || (h->sock->hints & SOCK_WRITABLE) == 0) {
 		wait_for_room(h);
-		return;
+		return (0);
 	}
 	if (h->stuck) {
 		h->stuck = false;
 		http2_streams_unblock(h);
 	}
-	if (collect(h))
+	err = collect(h);
+	if (err == 0 && h->left != 0)
 		send_batch(h);
-	else
-		end_of_flush(h);
+	else if (err == 0)
+		err = end_of_flush(h);
+	return (err);
+}
+
+static void
+flush_or_end(struct http2 *h)
+{
+	int err = flush(h); /* it may free *h, and is 0 then */
+
+	if (err != 0)
+		ended(h, err);
 }
 
 static void
@@ -258,7 +287,7 @@ sent(struct io_op *op)
 	else if (res < 0 || (res == 0 && op->kind == IO_SEND))
 		ended(h, res < 0 ? (int)res : -EPIPE);
 	else
-		flush(h);
+		flush_or_end(h);
 }
 
 static void
@@ -272,7 +301,7 @@ turn(struct io_op *op)
 	else if (h->sending)
 		return; /* sent() goes on */
 	else
-		flush(h);
+		flush_or_end(h);
 }
 
 void
@@ -309,10 +338,19 @@ code_of(int err)
 	}
 }
 
+static int
+no_memory(struct http2 *h)
+{
+	h->over = true;
+	h->why = "no memory";
+	return (-ENOMEM);
+}
+
 int
 http2_receive(struct http2 *h, struct text bytes)
 {
 	ssize_t n;
+	int err;
 
 	if (h->over)
 		return (-EPROTO);
@@ -323,15 +361,14 @@ http2_receive(struct http2 *h, struct text bytes)
 	if (n < 0)
 		http2_fail(h, code_of((int)n), nghttp2_strerror((int)n));
 	/* replies to these requests go before the next connection has its turn */
-	if (!h->soon_due && !h->ending)
-		flush(h);
-	if (n == NGHTTP2_ERR_NOMEM)
-		return (-ENOMEM);
-	if (!h->over && nghttp2_session_want_read(h->ng) == 0) {
-		h->over = true; /* the library has told the client */
+	err = !h->soon_due && !h->ending ? flush(h) : 0;
+	if (err == -ENOMEM || n == NGHTTP2_ERR_NOMEM)
+		return (no_memory(h));
+	if (is_terminated(h)) {
+		h->over = true;
 		h->why = "a frame against the rules";
 	}
-	return (h->over ? -EPROTO : 0);
+	return (h->over || (h->leaving && h->nstreams == 0) ? -EPROTO : 0);
 }
 
 uint64_t
@@ -378,8 +415,9 @@ http2_last_stream(struct http2 *h)
 	if (h->draining != 1)
 		return;
 	h->draining = 2;
-	(void)nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE,
-	    nghttp2_session_get_last_proc_stream_id(h->ng), NGHTTP2_NO_ERROR, NULL, 0);
+	http2_check(h,
+	    nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE,
+		nghttp2_session_get_last_proc_stream_id(h->ng), NGHTTP2_NO_ERROR, NULL, 0));
 	http2_want_turn(h);
 }
 
@@ -390,8 +428,8 @@ http2_drain(struct http2 *h)
 	if (h->draining != 0 || h->over)
 		return;
 	h->draining = 1;
-	(void)nghttp2_submit_shutdown_notice(h->ng);
-	(void)nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, NULL);
+	http2_check(h, nghttp2_submit_shutdown_notice(h->ng));
+	http2_check(h, nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, NULL));
 	http2_want_turn(h);
 }
 

@@ -66,7 +66,7 @@ drop(struct http2_stream *st, size_t n)
 	if (st->dropped > DROP_MAX)
 		http2_stream_reset(st, NGHTTP2_NO_ERROR);
 	else
-		(void)nghttp2_session_consume(st->h2->ng, st->id, n);
+		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, n));
 }
 
 bool
@@ -82,7 +82,7 @@ http2_stream_take(struct http2_stream *st, struct text t)
 	}
 	buf_text(&st->in, t);
 	if (st->in.failed) {
-		(void)nghttp2_session_consume(st->h2->ng, st->id, t.n);
+		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, t.n));
 		return (false);
 	}
 	wake(st, SOCK_READABLE);
@@ -114,9 +114,9 @@ give_window(struct http2_stream *st, size_t n)
 	if (n == 0)
 		return;
 	if (st->closed)
-		(void)nghttp2_session_consume_connection(st->h2->ng, n);
+		http2_check(st->h2, nghttp2_session_consume_connection(st->h2->ng, n));
 	else
-		(void)nghttp2_session_consume(st->h2->ng, st->id, n);
+		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, n));
 	http2_want_turn(st->h2);
 }
 
@@ -197,7 +197,7 @@ void
 http2_stream_resume(struct http2_stream *st)
 {
 	if (st->deferred)
-		(void)nghttp2_session_resume_data(st->h2->ng, st->id);
+		http2_check(st->h2, nghttp2_session_resume_data(st->h2->ng, st->id));
 	st->deferred = false;
 	http2_want_turn(st->h2);
 }
@@ -259,7 +259,8 @@ void
 http2_stream_reset(struct http2_stream *st, uint32_t code)
 {
 	if (!st->closed)
-		(void)nghttp2_submit_rst_stream(st->h2->ng, NGHTTP2_FLAG_NONE, st->id, code);
+		http2_check(st->h2,
+		    nghttp2_submit_rst_stream(st->h2->ng, NGHTTP2_FLAG_NONE, st->id, code));
 	http2_want_turn(st->h2);
 }
 

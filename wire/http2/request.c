@@ -45,7 +45,7 @@ http2_request_begin(struct http2_request *q)
 static struct text
 pseudo(const struct http2_request *q, enum http2_pseudo id)
 {
-	if ((q->has & 1u << id) == 0)
+	if ((q->has & 1u << id) == 0 || q->values.failed)
 		return (TEXT_NONE);
 	return ((struct text){ q->values.p + q->pseudo[id].at, q->pseudo[id].n });
 }
@@ -161,8 +161,10 @@ begin_fields(struct http2_request *q)
 
 	if (q->begun)
 		return (NULL);
-	why = check_line(q);
 	q->begun = true;
+	if (q->values.failed)
+		return (NULL); /* the end tells it */
+	why = check_line(q);
 	if (why == NULL)
 		put_line(q);
 	return (why);

@@ -16,6 +16,11 @@
 #include "io/loop/sim.h"
 #include "t/unit/test.h"
 
+/* Around calls of the server, not around those of the test. */
+#ifndef SERVER_WORKS
+#define SERVER_WORKS(on) ((void)0)
+#endif
+
 #define OWNERS  512
 #define REPLIES 1024
 #define MANY    (8u << 20) /* bytes that a reply has at most */
@@ -83,6 +88,22 @@ reply_of(int32_t id)
 
 /* ---- the server */
 
+static inline void
+server_runs(void)
+{
+	SERVER_WORKS(true);
+	sim_run(io);
+	SERVER_WORKS(false);
+}
+
+static inline void
+submit(struct io_op *op)
+{
+	SERVER_WORKS(true);
+	op_submit(io, op);
+	SERVER_WORKS(false);
+}
+
 static inline bool
 stream_begins(struct http2 *h, struct io_transport *t, struct text head)
 {
@@ -103,7 +124,7 @@ static inline void
 connection_ended(struct http2 *h, int err)
 {
 	now.ended++;
-	now.err = err;
+	now.err = now.err == 0 ? err : now.err;
 }
 
 static const struct http2_calls owner_calls = { stream_begins, connection_ended };
@@ -126,7 +147,7 @@ hear_with(struct owner *o, uint32_t ms, bool little)
 	o->rd.sock = &o->sock;
 	o->rd.little = little;
 	o->rd.deadline_ms = ms;
-	op_submit(io, &o->rd);
+	submit(&o->rd);
 }
 
 static inline void
@@ -169,7 +190,7 @@ say_bytes(struct owner *o, const char *p, size_t n)
 	o->iov = (struct iovec){ (char *)(uintptr_t)p, n };
 	o->keeps_on = true;
 	say_op(o, IO_SEND, 0);
-	op_submit(io, &o->wr);
+	submit(&o->wr);
 }
 
 static inline void
@@ -183,7 +204,7 @@ static inline void
 say_head(struct owner *o, const char *head)
 {
 	say(o, head);
-	sim_run(io);
+	server_runs();
 	g_assert_cmpint(o->wr_res, ==, (int64_t)strlen(head));
 }
 
@@ -211,8 +232,8 @@ close_owner(struct owner *o, bool cuts)
 	op_init(&o->end, IO_CLOSE, shut);
 	o->end.sock = &o->sock;
 	o->end.cuts = cuts;
-	op_submit(io, &o->end);
-	sim_run(io);
+	submit(&o->end);
+	server_runs();
 	g_assert_true(o->closed);
 }
 
@@ -317,7 +338,9 @@ to_server(void)
 	g_assert_cmpint(n, ==, 0);
 	if (raw->len == 0)
 		return (false);
+	SERVER_WORKS(true);
 	now.received = http2_receive(h2, (struct text){ raw->str, raw->len });
+	SERVER_WORKS(false);
 	g_string_truncate(raw, 0);
 	return (true);
 }
@@ -363,9 +386,9 @@ step(void)
 {
 	bool moved = to_server();
 
-	sim_run(io);
+	server_runs();
 	moved |= to_client();
-	sim_run(io);
+	server_runs();
 	return (moved);
 }
 

@@ -414,5 +414,10 @@ TEST("/http2-request/without memory there is no head")
 	g_assert_null(give(GET));
 	g_assert_null(http2_request_end(&q, false, &head)); /* the next one has it */
 	g_assert_nonnull(head.p);
+	http2_request_begin(&q);
+	q.values.failed = true;
+	g_assert_null(give(GET "host h:81\ncookie a\n"));
+	g_assert_null(http2_request_end(&q, false, &head));
+	g_assert_null(head.p);
 	http2_request_free(&q);
 }
