@@ -167,10 +167,15 @@ pause_over(struct io_op *op)
 		sender_end(s, op->res < 0 ? (int)op->res : -ECONNRESET);
 }
 
-static bool
-is_paced(const struct sender *s)
+bool
+sender_is_paced(const struct sender *s)
 {
-	return (s->limit != 0 || s->turns[0].of != NULL || s->turns[1].of != NULL);
+	size_t i;
+
+	for (i = 0; i < SENDER_TURNS; i++)
+		if (s->turns[i].of != NULL)
+			return (true);
+	return (s->limit != 0);
 }
 
 /* Bytes that one call may send. */
@@ -232,7 +237,7 @@ pace(struct sender *s)
 {
 	uint64_t now, at;
 
-	if (!is_paced(s))
+	if (!sender_is_paced(s))
 		return (false);
 	now = io_now(s->io);
 	at = due(s, now);
@@ -469,7 +474,7 @@ send_memory(struct sender *s)
 	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
 	s->op.send.iov = s->iov;
 	s->op.pages = s->op.send.n > s->op.send.first; /* the last ones are windows */
-	submit_send(s, IO_SEND, (sum < s->body->left || s->ends) && !is_paced(s));
+	submit_send(s, IO_SEND, (sum < s->body->left || s->ends) && !sender_is_paced(s));
 	return (true);
 }
 
@@ -480,7 +485,7 @@ send_memory(struct sender *s)
 static void
 cork(struct sender *s, const struct body_piece *p)
 {
-	if (p->len <= IO_SEND_FILE_MAX || (s->flags & S_CORKED) || is_paced(s))
+	if (p->len <= IO_SEND_FILE_MAX || (s->flags & S_CORKED) || sender_is_paced(s))
 		return;
 	sock_cork(s->sock, true);
 	s->flags |= S_CORKED;
@@ -515,7 +520,7 @@ send_file(struct sender *s, const struct body_piece *p)
 	s->op.file.proof = &s->proof;
 	if (!s->op.file.goes_on)
 		s->proof = (struct io_proof){ 0 };
-	submit_send(s, IO_SEND_FILE, s->body->left > p->len && !is_paced(s));
+	submit_send(s, IO_SEND_FILE, s->body->left > p->len && !sender_is_paced(s));
 }
 
 /* ---------------------------------------------------------------- reading windows */
@@ -762,7 +767,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	/* corked only if the next bytes are available: a partial segment must not wait for a
 	 * disk */
 	submit_send(s, IO_SEND,
-	    !is_paced(s) && (rest < p->len ? s->ahead != NULL : s->body->left > p->len));
+	    !sender_is_paced(s) && (rest < p->len ? s->ahead != NULL : s->body->left > p->len));
 }
 
 /* ---------------------------------------------------------------- next step */

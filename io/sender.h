@@ -29,7 +29,7 @@ struct held;       /* io/hotset.h */
 struct pace_share; /* base/rate.h */
 
 #define SENDER_HELD  4u
-#define SENDER_TURNS 2u
+#define SENDER_TURNS 3u
 struct sender_turn {           /* the turn of a sender at a rate that many senders share */
 	struct pace_share *of; /* NULL: none */
 	uint64_t left, at_ns;  /* bytes of the turn that was taken, and its time */
@@ -84,6 +84,7 @@ void sender_start(struct sender *, struct body *, uint32_t idle_ms,
     void (*done)(struct sender *, int));
 void sender_cancel(struct sender *); /* a wish: done() still comes */
 /* In done() with -ETIMEDOUT: the bytes of the file did not come; false: the receiver was slow. */
+bool sender_is_paced(const struct sender *); /* a rate in bytes a second is set */
 bool sender_waited_for_disk(const struct sender *);
 
 #endif

@@ -51,6 +51,10 @@ void *http2_owner(const struct http2 *);
 int http2_receive(struct http2 *, struct text bytes);
 bool http2_is_busy(const struct http2 *);     /* an op is in flight */
 unsigned http2_streams(const struct http2 *); /* that the client sees as open */
+/* Bytes that the socket took; and whether replies wait for the client: its socket is full, or its
+ * windows are. */
+uint64_t http2_sent(const struct http2 *);
+bool http2_waits(const struct http2 *);
 /* Nanoseconds since the unfinished head began; 0: there is none. */
 uint64_t http2_head_since(const struct http2 *);
 size_t http2_head_bytes(const struct http2 *);

@@ -65,7 +65,8 @@ struct http2 {
 	int niov;
 	char *out; /* a window of the loop, or memory of its own */
 	size_t out_n, out_size;
-	size_t left;                /* bytes of iov */
+	size_t left; /* bytes of iov */
+	uint64_t bytes_sent;
 	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */
@@ -143,8 +144,9 @@ void http2_stream_ended(struct http2_stream *);
 void http2_stream_broken(struct http2_stream *); /* reset, or the connection is gone */
 void http2_stream_closed(struct http2_stream *, uint32_t code);
 void http2_stream_reset(struct http2_stream *, uint32_t code);
-void http2_streams_unblock(struct http2 *); /* the socket has room, or windows have opened */
-void http2_streams_stuck(struct http2 *);   /* ... it is full: pages are given back */
+void http2_streams_unblock(struct http2 *);    /* the socket has room, or windows have opened */
+void http2_streams_stuck(struct http2 *);      /* ... it is full: pages are given back */
+bool http2_streams_wait(const struct http2 *); /* for windows of the client */
 bool http2_stream_is_blocked(const struct http2_stream *);
 void http2_stream_resume(struct http2_stream *);
 

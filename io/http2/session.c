@@ -129,6 +129,7 @@ skip(struct http2 *h, size_t n)
 	int i = 0;
 
 	h->left -= n;
+	h->bytes_sent += n;
 	while (i < h->niov && n >= h->iov[i].iov_len)
 		n -= h->iov[i++].iov_len;
 	h->niov -= i;
@@ -393,6 +394,18 @@ unsigned
 http2_streams(const struct http2 *h)
 {
 	return (h->nstreams);
+}
+
+uint64_t
+http2_sent(const struct http2 *h)
+{
+	return (h->bytes_sent);
+}
+
+bool
+http2_waits(const struct http2 *h)
+{
+	return (h->stuck || http2_streams_wait(h));
 }
 
 bool

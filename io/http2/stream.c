@@ -210,6 +210,17 @@ stream_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 	return (st->broken ? -EPIPE : http2_reply_send(st, iov, n));
 }
 
+bool
+http2_streams_wait(const struct http2 *h)
+{
+	const struct http2_stream *st;
+
+	list_each(st, &h->streams, link)
+		if (st->sock != NULL && (st->sock->hints & SOCK_WRITABLE) == 0)
+			return (true);
+	return (false);
+}
+
 void
 http2_streams_unblock(struct http2 *h)
 {

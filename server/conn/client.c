@@ -141,6 +141,12 @@ conn_request_over_rate(struct request *r, bool over)
 	return (c->over_rate);
 }
 
+struct pace_share *
+conn_request_share(const struct request *r)
+{
+	return (r->conn->parent != NULL ? &r->conn->parent->pace : NULL);
+}
+
 bool
 conn_request_takes_tunnel(const struct request *r, unsigned max)
 {

@@ -526,6 +526,7 @@ const struct conn_verbs conn_verbs = {
 	.named_client = conn_request_named_client,
 	.over_rate = conn_request_over_rate,
 	.metered_client = conn_request_metered_client,
+	.share = conn_request_share,
 	.takes_tunnel = conn_request_takes_tunnel,
 	.passed = conn_request_passed,
 	.client_ended = conn_request_client_ended,

@@ -21,6 +21,7 @@
 #ifndef SERVER_CONN_IMPL_H
 #define SERVER_CONN_IMPL_H
 
+#include "base/rate.h"
 #include "server/config/check/trust.h"
 #include "server/conn/conn.h"
 #include "server/conn/counters.h"
@@ -34,6 +35,10 @@
 #define BODY_RATE     1024u /* bytes a second that a request body must have in the long run */
 /* bytes of a request body that are read and dropped to keep a connection */
 #define SKIP_MAX (1u << 20)
+
+struct slowness { /* slow.c: the last look, and how far it was behind */
+	uint64_t at_ns, seen, behind_ns;
+};
 
 /* What a handler decided about its request. */
 enum outcome {
@@ -54,7 +59,9 @@ struct conn {
 	struct http2 *h2;    /* of a connection with streams */
 	struct list streams;
 	unsigned nstreams;
-	uint64_t quiet_ns; /* when the last stream ended */
+	struct pace_share pace; /* connection.kbytes-per-second of all streams */
+	struct slowness slow;   /* ... and how slow their client is */
+	uint64_t quiet_ns;      /* when the last stream ended */
 	struct io_sock sock;
 	struct io_op op; /* receive, close */
 	struct worker *w;
@@ -225,6 +232,7 @@ struct text conn_request_peer(const struct request *, char buf[64]);
 bool conn_request_named_client(const struct request *, struct client_addr *);
 unsigned conn_request_over_rate(struct request *, bool over);
 bool conn_request_metered_client(const struct request *, struct client_addr *);
+struct pace_share *conn_request_share(const struct request *);
 bool conn_request_takes_tunnel(const struct request *, unsigned max);
 uint64_t conn_request_passed(const struct request *);
 bool conn_request_client_ended(const struct request *);

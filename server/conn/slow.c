@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/rate.h"
+#include "io/http2/http2.h"
 #include "io/sender.h"
 #include "server/conn/impl.h"
 #include "server/request/request.h"
@@ -16,9 +17,6 @@
 #define SLOW_RATE  (64u << 10) /* bytes a second */
 #define PACED_RATE BODY_RATE   /* for a reply that the server itself sends at a limited rate */
 
-struct slowness { /* the last look, and how far it was behind */
-	uint64_t at_ns, seen, behind_ns;
-};
 static CONNECTION_SLOT(struct slowness, mine);
 
 static bool
@@ -33,8 +31,7 @@ rate_of(const struct request *r)
 {
 	const struct sender *s = &r->sender;
 
-	return (s->limit != 0 || s->turns[0].of != NULL || s->turns[1].of != NULL ? PACED_RATE
-										  : SLOW_RATE);
+	return (sender_is_paced(s) ? PACED_RATE : SLOW_RATE);
 }
 
 /* The first look at a file that was sent without a wait counts from the beginning of the
@@ -49,25 +46,46 @@ begin(struct slowness *s, const struct request *r, uint64_t now)
 	s->behind_ns = 0;
 }
 
+static bool
+look(struct slowness *s, uint64_t now, bool waits, uint64_t bytes, uint32_t rate)
+{
+	debt_note(&s->behind_ns, waits ? now - s->at_ns : 0, (int64_t)(bytes - s->seen), rate);
+	s->at_ns = now;
+	s->seen = bytes;
+	return (s->behind_ns >= SLOW_NS);
+}
+
+/* Its streams share one client. */
+static bool
+streams_are_slow(struct conn *c, uint64_t now)
+{
+	struct slowness *s = &c->slow;
+
+	if (s->at_ns == 0)
+		*s = (struct slowness){ .at_ns = now, .seen = http2_sent(c->h2) };
+	return (look(s, now, http2_waits(c->h2), http2_sent(c->h2),
+	    c->pace.limit != 0 ? PACED_RATE : SLOW_RATE));
+}
+
 bool
 conn_is_slow(const struct eviction_member *m)
 {
-	const struct conn *c = container_of(m, struct conn, eviction);
-	uint64_t now = io_now(c->w->base.io), bytes;
+	struct conn *c =
+	    container_of((struct eviction_member *)(uintptr_t)m, struct conn, eviction);
+	uint64_t now = io_now(c->w->base.io);
 	struct request *r = c->r;
 	struct slowness *s;
 
-	if (r == NULL || c->closing)
+	if (c->closing)
+		return (false);
+	if (c->h2 != NULL)
+		return (streams_are_slow(c, now));
+	if (r == NULL)
 		return (false);
 	s = connection_slot(r, mine);
 	if (s->at_ns < r->started_ns)
 		begin(s, r, now);
-	bytes = conn_passed(r);
-	debt_note(&s->behind_ns, waits_for_client(c) ? now - s->at_ns : 0,
-	    (int64_t)(bytes - s->seen), rate_of(r));
-	s->at_ns = now;
-	s->seen = bytes;
-	return (s->behind_ns >= SLOW_NS);
+	return (look(s, now, waits_for_client(c), conn_passed(r), rate_of(r)));
 }
 
 struct eviction_member *

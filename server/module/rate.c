@@ -48,15 +48,27 @@ apply_address(struct request *r, struct sender_turn *t)
 	t->of = &m->rate;
 }
 
+/* Replies of several streams go out side by side. */
+static void
+apply_connection(struct request *r, struct sender_turn *t, uint64_t n)
+{
+	t->of = conn_share(r);
+	t->of->limit = n;
+}
+
 void
 rate_apply(struct request *r)
 {
 	uint64_t n = r->conf->connection_rate << 10;
+	size_t i;
 
-	r->sender.turns[0].of = r->sender.turns[1].of = NULL;
+	for (i = 0; i < SENDER_TURNS; i++)
+		r->sender.turns[i].of = NULL;
 	if (!rate_is_set(r))
 		return;
-	if (n != 0 && (r->sender.limit == 0 || n < r->sender.limit))
+	if (n != 0 && conn_share(r) != NULL)
+		apply_connection(r, &r->sender.turns[2], n);
+	else if (n != 0 && (r->sender.limit == 0 || n < r->sender.limit))
 		r->sender.limit = (uint32_t)n;
 	if (r->conf->server_rate != 0)
 		r->sender.turns[0].of = (struct pace_share *)(uintptr_t)r->site->rules[RULES_rate];

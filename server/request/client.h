@@ -16,7 +16,8 @@
 #include "server/worker/base.h"
 
 struct client_addr;
-struct log_field; /* base/log.h */
+struct pace_share; /* base/rate.h */
+struct log_field;  /* base/log.h */
 struct request;
 struct tls_facts;
 
@@ -48,6 +49,8 @@ struct conn_verbs {
 	/* Requests in a row, with this one, that were over the rate; 0: this one is not. */
 	unsigned (*over_rate)(struct request *, bool over);
 	bool (*metered_client)(const struct request *, struct client_addr *); /* if meters exist */
+	/* The rate that all replies of this connection share; NULL: it sends one at a time. */
+	struct pace_share *(*share)(const struct request *);
 	/* Counts the connection for its client, until a reply without a switch is sent, or it
 	 * closes. False: the client has max of them. */
 	bool (*takes_tunnel)(const struct request *, unsigned max);
@@ -105,6 +108,7 @@ struct conn_verbs {
 #define conn_peer(r, a)            CONN(r)->peer(r, a)
 #define conn_named_client(r, a)    CONN(r)->named_client(r, a)
 #define conn_over_rate(r, a)       CONN(r)->over_rate(r, a)
+#define conn_share(r)              CONN(r)->share(r)
 #define conn_metered_client(r, a)  CONN(r)->metered_client(r, a)
 #define conn_takes_tunnel(r, a)    CONN(r)->takes_tunnel(r, a)
 #define conn_passed(r)             CONN(r)->passed(r)
