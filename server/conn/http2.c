@@ -137,7 +137,7 @@ static bool
 begin(struct conn *p)
 {
 	const struct conf *v = p->w->base.global;
-	const struct http2_conf conf = { .max_streams = HTTP2_STREAMS,
+	const struct http2_conf conf = { .max_streams = (unsigned)v->max_streams,
 		.max_head = v->max_head,
 		.head_ms = (uint32_t)(1000 * v->read_idle),
 		.send_ms = (uint32_t)(1000 * v->write_idle),

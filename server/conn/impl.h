@@ -31,8 +31,7 @@
 #include "server/request/client.h"
 #include "server/worker/worker.h"
 
-#define HTTP2_STREAMS 100u  /* of a connection, at once */
-#define BODY_RATE     1024u /* bytes a second that a request body must have in the long run */
+#define BODY_RATE 1024u /* bytes a second that a request body must have in the long run */
 /* bytes of a request body that are read and dropped to keep a connection */
 #define SKIP_MAX (1u << 20)
 

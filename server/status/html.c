@@ -266,7 +266,9 @@ connections(struct buf *out, const struct status *s)
 	live(out, "connections", "connections/open", INTEGER, (double)s->connections);
 	buf_str(out, " of ");
 	live(out, NULL, "connections/limit", INTEGER, (double)s->connections_limit);
-	buf_str(out, " open</small></h2>\n<div class=\"stack\">");
+	buf_str(out, " open, ");
+	live(out, NULL, "connections/streams", INTEGER, (double)s->streams);
+	buf_str(out, " streams of HTTP/2</small></h2>\n<div class=\"stack\">");
 	for (i = 0; i < NPHASES; i++)
 		buf_printf(out,
 		    "<i class=\"c%u\" style=\"flex-grow:%" PRIu64

@@ -29,8 +29,8 @@ connections(struct buf *out, const struct status *s)
 
 	buf_printf(out,
 	    "\"connections\":{\"open\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"limit\":%" PRIu64
-	    ",\"by_state\":{",
-	    s->connections, s->busy, s->connections_limit);
+	    ",\"streams\":%" PRIu64 ",\"by_state\":{",
+	    s->connections, s->busy, s->connections_limit, s->streams);
 	for (i = 0; i < NPHASES; i++)
 		buf_printf(out, "%s\"%s\":%" PRIu64, i != 0 ? "," : "", phase_infos[i].name,
 		    s->phase[i]);

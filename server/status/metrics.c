@@ -345,6 +345,8 @@ connections(const struct prom *p, const struct status *s)
 	for (i = 0; i < NPHASES; i++)
 		buf_printf(p->out, "accel_connections{state=\"%s\"} %" PRIu64 "\n",
 		    phase_infos[i].name, s->phase[i]);
+	prom_gauge(p, "streams", "Requests that connections of HTTP/2 carry at this moment.",
+	    s->streams);
 	prom_gauge(p, "connections_limit", "Connections that are accepted at a time.",
 	    s->connections_limit);
 }

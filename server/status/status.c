@@ -85,6 +85,7 @@ worker_counters_add(struct status *s, const struct worker_counters *t, uint64_t 
 	for (i = 0; i < NSTAGES; i++)
 		histogram_merge(&s->stage[i], &t->stage[i]);
 	s->cached += shared_get(t->cached);
+	s->streams += shared_get(t->streams);
 	s->sets += shared_get(t->sets);
 	s->requests_5s += rate_read(&t->requests, now_ns);
 	s->bytes_5s += rate_read(&t->bytes, now_ns);

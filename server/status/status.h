@@ -63,6 +63,7 @@ struct status {
 	const struct hosts *hosts;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;
+	uint64_t streams; /* of HTTP/2 that run */
 	uint64_t cached, cached_limit;
 	uint64_t sets;                /* sets of conditions */
 	double requests_5s, bytes_5s; /* per second, over five seconds */

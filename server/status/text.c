@@ -71,6 +71,7 @@ gauge_lines(GPtrArray *lines, const struct status *s)
 	line(lines, s->connections_limit, "server.connections.limit");
 	for (i = 0; i < NPHASES; i++)
 		line(lines, s->phase[i], "server.connections.in.%s", phase_infos[i].name);
+	line(lines, s->streams, "server.connections.streams");
 	line(lines, s->cached, "server.cache.entries");
 	line(lines, s->cached_limit, "server.cache.entries-limit");
 	line(lines, s->sets, "server.conditions.sets");

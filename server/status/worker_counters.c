@@ -76,6 +76,7 @@ worker_counters_return(struct worker_counters *t)
 {
 	shared_set(t->cached, 0);
 	shared_set(t->sets, 0);
+	shared_set(t->streams, 0);
 	shared_set(t->used, false);
 }
 

@@ -55,6 +55,7 @@ struct worker_counters {
 	struct replies_by by;
 	uint64_t phase[NPHASES]; /* connections */
 	uint64_t cached;         /* entries of the open-file cache */
+	uint64_t streams;        /* of HTTP/2 that run */
 	uint64_t sets;           /* sets of conditions whose values are kept */
 	struct rate requests, bytes;
 	struct histogram stage[NSTAGES];

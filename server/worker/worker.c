@@ -259,6 +259,7 @@ counters_note(struct worker *w)
 	rate_note(&t->requests, io_now(w->base.io), t->events->conn.requests);
 	rate_note(&t->bytes, io_now(w->base.io), t->events->conn.bytes_sent);
 	shared_set(t->cached, file_cache_entries(w->base.files));
+	shared_set(t->streams, w->nstreams);
 	shared_set(t->sets, conf_view_sets(w->base.view));
 	rest_note(&w->rest, t->events->conn.requests,
 	    file_cache_memory(w->base.files) + (uint64_t)w->nconns * CONN_MEMORY);

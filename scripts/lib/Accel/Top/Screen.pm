@@ -97,7 +97,7 @@ sub rate_line ($s, $r) {
 sub connection_line ($s) {
 	my $c = $s->{connections};
 	my $state = $c->{by_state};
-	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
+	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait") . ($c->{streams} ? "  streams $c->{streams}" : '')];
 }
 
 # Nothing for a server that nobody has asked for TLS.
