@@ -25,6 +25,7 @@ struct exchange {
 	bool tunnel;   /* bytes follow, without a frame of HTTP/1 */
 	bool http10;   /* the client understands no chunks */
 	bool close;    /* the connection ends after the reply */
+	bool expects;  /* the client waits with the body for 100 */
 	bool deferred; /* nghttp2 waits for more of the body */
 	bool body_end; /* the client has sent all of it */
 	bool replied;  /* the reply has its head */

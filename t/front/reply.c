@@ -113,6 +113,9 @@ final_head(struct exchange *x, bool end)
 	/* After GOAWAY no other request of this client would be answered. */
 	if (x->conn->goaway && g_queue_peek_tail(&x->conn->queue) == x)
 		x->close = true;
+	/* The client need not send the body now, so what follows could be one or a request. */
+	if (x->expects && !x->body_end)
+		x->close = true;
 	if (!x->bare && !tunnel && x->length == UINT64_MAX) {
 		if (end)
 			g_string_append(more, "Content-Length: 0\r\n");
@@ -136,10 +139,12 @@ on_headers(struct exchange *x, bool end)
 {
 	if (x->replied)
 		return; /* trailers: on_end() writes them */
-	if (x->status / 100 == 1)
-		append_head(x, "");
-	else
+	if (x->status / 100 != 1)
 		final_head(x, end);
+	else if (x->http10)
+		g_string_truncate(x->fields, 0); /* it does not know them */
+	else
+		append_head(x, "");
 }
 
 static void
@@ -198,7 +203,9 @@ on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *arg)
 	if (x == NULL)
 		return (0);
 	x->closed = true;
-	if (!x->ended)
+	if (!x->ended && !x->replied && code == NGHTTP2_PROTOCOL_ERROR)
+		reply_refuse(x, 400); /* as servers of HTTP/1 answer what is malformed */
+	else if (!x->ended)
 		x->broken = true;
 	free_if_over(x);
 	return (0);

@@ -11,9 +11,10 @@ struct fields {
 	GArray *nv;
 	const char *length;    /* Content-Length */
 	const char *coding;    /* Transfer-Encoding */
-	const char *options;   /* Connection */
+	GString *options;      /* Connection, all of its lines */
 	const char *upgrade;   /* Upgrade */
 	const char *authority; /* Host, or that of the target */
+	bool expects;          /* Expect */
 	char *own;             /* freed with the fields */
 };
 
@@ -32,8 +33,6 @@ has_token(const char *list, const char *token)
 	bool found = false;
 	int i;
 
-	if (list == NULL)
-		return (false);
 	word = g_strsplit(list, ",", -1);
 	for (i = 0; word[i] != NULL; i++)
 		found = found || g_ascii_strcasecmp(g_strstrip(word[i]), token) == 0;
@@ -54,7 +53,7 @@ is_hop(const struct fields *f, const char *name, const char *value)
 			return (true);
 	if (strcmp(name, "te") == 0)
 		return (g_ascii_strcasecmp(value, "trailers") != 0);
-	return (has_token(f->options, name));
+	return (has_token(f->options->str, name));
 }
 
 /* Splits a line in place: a name in lower case, and a value without white space around it. */
@@ -86,9 +85,11 @@ read_fields(struct fields *f, char **line)
 		if (strcmp(line[i], "transfer-encoding") == 0)
 			f->coding = value;
 		if (strcmp(line[i], "connection") == 0)
-			f->options = value;
+			g_string_append_printf(f->options, ",%s", value);
 		if (strcmp(line[i], "upgrade") == 0)
 			f->upgrade = value;
+		if (strcmp(line[i], "expect") == 0)
+			f->expects = true;
 		if (strcmp(line[i], "host") == 0 && f->authority == NULL)
 			f->authority = value;
 	}
@@ -234,6 +235,9 @@ request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
 	all.coding = f->coding;
 	all.length = f->length;
 	add_target(&all, word[0], word[1]);
+	/* HTTP/1.0 may leave it out. */
+	if (all.authority == NULL && x->http10)
+		all.authority = "localhost";
 	if (all.authority != NULL && strcmp(word[0], "CONNECT") != 0)
 		add(&all, ":authority", all.authority);
 	g_array_append_vals(all.nv, f->nv->data, f->nv->len);
@@ -247,7 +251,8 @@ request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
 static void
 request_head(struct conn *c, char **line)
 {
-	struct fields f = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)) };
+	struct fields f = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)),
+		.options = g_string_new(NULL) };
 	char **word = g_strsplit(line[0], " ", -1);
 	struct exchange *x = exchange_new(c);
 
@@ -257,12 +262,14 @@ request_head(struct conn *c, char **line)
 	} else {
 		x->head = strcmp(word[0], "HEAD") == 0;
 		x->http10 = strcmp(word[2], "HTTP/1.0") == 0;
-		x->close = has_token(f.options, "close") ||
-			   (x->http10 && !has_token(f.options, "keep-alive"));
+		x->expects = f.expects;
+		x->close = has_token(f.options->str, "close") ||
+			   (x->http10 && !has_token(f.options->str, "keep-alive"));
 		if (!request_send(c, x, word, &f))
 			reply_refuse(x, 501);
 	}
 	g_array_free(f.nv, TRUE);
+	g_string_free(f.options, TRUE);
 	g_strfreev(word);
 }
 
@@ -302,6 +309,7 @@ take_body(struct conn *c)
 	if (n == 0 || (x != NULL && x->body->len >= BUFFERED))
 		return (false);
 	if (x != NULL) {
+		x->expects = false;
 		g_byte_array_append(x->body, (uint8_t *)c->in->str, n);
 		resume(x);
 	}
