@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #define PIECE             65536
-#define CONNECTION_WINDOW (16 << 20)
+#define CONNECTION_WINDOW (64 << 20)
+#define STREAM_WINDOW \
+	(2 << 20) /* tests expect about what the kernel buffers for a client of HTTP/1 */
 
 static int epoll_fd;
 static in_port_t server_port;
@@ -72,8 +74,7 @@ connect_from(const struct sockaddr_in *client)
 {
 	struct sockaddr_in from = *client,
 			   to = { .sin_family = AF_INET, .sin_port = htons(server_port) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1,
-	    size = PIECE;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
 
 	if (fd < 0)
 		return (-1);
@@ -81,7 +82,6 @@ connect_from(const struct sockaddr_in *client)
 	from.sin_port = 0;
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
 	    (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)) {
 		close(fd);
@@ -93,16 +93,17 @@ connect_from(const struct sockaddr_in *client)
 static void
 conn_new(int fd, const struct sockaddr_in *client)
 {
-	nghttp2_settings_entry settings[] = { { NGHTTP2_SETTINGS_ENABLE_PUSH, 0 } };
-	int up = connect_from(client), one = 1, size = PIECE;
+	nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
+	};
+	int up = connect_from(client), one = 1;
 	struct conn *c;
 
 	if (up < 0) {
 		close(fd);
 		return;
 	}
-	/* Small, so that a client that reads slowly stops the server. */
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	c = g_new0(struct conn, 1);
 	c->in = g_string_new(NULL);
@@ -235,16 +236,17 @@ client_reset(struct conn *c)
 static bool
 client_write(struct conn *c, struct exchange *x)
 {
-	ssize_t n;
+	size_t at = 0;
+	ssize_t n = 1;
 
-	while (x->out->len > 0) {
-		n = send(c->client.fd, x->out->str, x->out->len, MSG_NOSIGNAL);
+	for (; n > 0 && at < x->out->len; at += MAX(n, 0)) {
+		n = send(c->client.fd, x->out->str + at, x->out->len - at, MSG_NOSIGNAL);
 		if (n < 0 && errno != EAGAIN)
 			conn_die(c);
-		if (n <= 0)
-			return (false);
-		g_string_erase(x->out, 0, n);
 	}
+	g_string_erase(x->out, 0, at);
+	if (x->out->len > 0)
+		return (false);
 	if (x->owed > 0 && !x->closed)
 		nghttp2_session_consume_stream(c->h2, x->id, x->owed);
 	x->owed = 0;

@@ -283,18 +283,23 @@ static bool
 take_head(struct conn *c)
 {
 	char *end, *text, **line;
+	size_t n;
 
 	while (g_str_has_prefix(c->in->str, "\r\n"))
 		drop(c, 2);
-	end = strstr(c->in->str, "\r\n\r\n");
+	end = memmem(c->in->str, c->in->len, "\r\n\r\n", 4);
 	if (end == NULL && c->in->len >= HEAD_MAX)
 		reply_refuse(exchange_new(c), 431);
 	if (end == NULL || g_queue_get_length(&c->queue) >= PIPELINED)
 		return (false);
-	text = g_strndup(c->in->str, end - c->in->str);
-	drop(c, end + 4 - c->in->str);
+	n = end - c->in->str;
+	text = g_strndup(c->in->str, n);
+	drop(c, n + 4);
 	line = g_strsplit(text, "\r\n", -1);
-	request_head(c, line);
+	if (strlen(text) < n)
+		reply_refuse(exchange_new(c), 400);
+	else
+		request_head(c, line);
 	g_strfreev(line);
 	g_free(text);
 	return (true);
