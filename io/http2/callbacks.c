@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define HEAD_FAR_TOO_LONG 8u /* times conf.max_head: the work of reading it is for nothing */
-#define WINDOW_SMALL      1024
 
 static struct text
 text_of_bytes(const uint8_t *p, size_t n)
@@ -168,7 +167,7 @@ came_data(nghttp2_session *ng, struct http2 *h, const nghttp2_frame *f)
 static void
 came_window(struct http2 *h, const nghttp2_frame *f)
 {
-	if (f->window_update.window_size_increment < WINDOW_SMALL)
+	if (f->window_update.window_size_increment < (int32_t)HTTP2_WINDOW_SMALL)
 		(void)http2_limit(h, FLOOD_WINDOWS, 10);
 	else
 		(void)http2_limit(h, FLOOD_WINDOWS, 1);

@@ -1,10 +1,13 @@
 /* io/http2/limits.c -- what a client may do how often: a bucket for each kind of frame that costs
  * the server more than the client.
  *
- * A bucket holds `most`, and gets `rate` a second.  Frames that replies make necessary fill theirs,
- * too: a window update for DATA, a priority for a stream.
+ * A bucket gets `rate` a second until it holds `most`.  Frames that replies make necessary fill
+ * theirs, too: a window update for DATA, a priority for a stream.  That is without a limit in
+ * practice: a client that has read megabytes of small frames at once gives them all back at once.
  */
 #include "io/http2/impl.h"
+
+#define EARNED_MAX (1u << 20)
 
 #define C(name) offsetof(struct io_counters, http2_flood_##name)
 
@@ -41,7 +44,8 @@ refill(struct bucket *b, enum http2_flood f, uint64_t now)
 		return;
 	b->at_ns = now;
 	more += b->left;
-	b->left = more < limits[f].most ? (uint32_t)more : limits[f].most;
+	if (b->left < limits[f].most)
+		b->left = more < limits[f].most ? (uint32_t)more : limits[f].most;
 }
 
 bool
@@ -66,5 +70,6 @@ http2_limit_earn(struct http2 *h, enum http2_flood f, unsigned n)
 {
 	struct bucket *b = &h->bucket[f];
 
-	b->left = b->left + n < limits[f].most ? b->left + n : limits[f].most;
+	if (b->left < EARNED_MAX)
+		b->left += n;
 }

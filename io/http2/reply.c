@@ -56,6 +56,15 @@ submit_final(struct http2_stream *st, const struct http2_reply *r, const nghttp2
 	return (nghttp2_submit_response(st->h2->ng, st->id, nv, n, none ? NULL : &data));
 }
 
+/* The client would take any 2xx for its tunnel (RFC 8441 5): the page that came instead is 501. */
+static void
+refuse_tunnel(struct http2_stream *st, struct http2_reply *r)
+{
+	st->tunnel = false;
+	if (r->status < 300)
+		r->status = 501;
+}
+
 /* 101 is the 200 of a tunnel; other 1xx come before the reply. */
 static int
 submit(struct http2_stream *st, struct http2_reply *r)
@@ -66,8 +75,8 @@ submit(struct http2_stream *st, struct http2_reply *r)
 
 	if (r->status == 101 && !st->tunnel)
 		return (-EPROTO);
-	if (st->tunnel && r->status != 101)
-		st->tunnel = false; /* refused */
+	if (st->tunnel && r->status >= 200)
+		refuse_tunnel(st, r);
 	if (r->status == 101) {
 		r->status = 200;
 		r->length = -1;
@@ -293,6 +302,16 @@ copy_out(struct http2_stream *st, const struct io_op *op, size_t n)
 	}
 }
 
+/* A client may give each frame back at once, to the stream and to the connection.  A small frame is
+ * the application's, unless the window made it small. */
+static void
+earn_windows(struct http2_stream *st, size_t n, size_t all)
+{
+	bool small = n < HTTP2_WINDOW_SMALL && n == all;
+
+	http2_limit_earn(st->h2, FLOOD_WINDOWS, small ? 20 : 4);
+}
+
 int
 http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *head, size_t n,
     nghttp2_data_source *source, void *arg)
@@ -301,11 +320,11 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 	struct io_op *op = parked(st);
 	struct http2 *h = st->h2;
 
+	earn_windows(st, n, offered(st, op));
 	http2_put(h, head, 9);
 	copy_out(st, op, n);
 	h->moved_ns = io_now(h->io);
 	io_moved(h->io, n, n);
-	http2_limit_earn(h, FLOOD_WINDOWS, 4);
 	if (st->left >= 0)
 		st->left -= (int64_t)n;
 	if (st->left == 0)

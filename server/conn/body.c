@@ -99,8 +99,10 @@ conn_skip_body(struct conn *c)
 	struct request *r = c->r;
 	int err;
 
-	if (r->http.expect_continue || r->in.left > SKIP_MAX || c->dropped > SKIP_MAX) {
-		/* A final answer replaces 100 Continue; later bytes are not read as a request. */
+	if (c->parent != NULL || r->http.expect_continue || r->in.left > SKIP_MAX ||
+	    c->dropped > SKIP_MAX) {
+		/* A final answer replaces 100 Continue; later bytes are not read as a request.  The
+		 * rest of a stream's body delays nobody: io/http2/ drops it. */
 		c->close_after = true;
 		c->dropped = 0;
 		return (&st_handle);

@@ -95,10 +95,17 @@ take_pseudo(struct http2_request *q, struct text name, struct text value)
 	return (NULL);
 }
 
+static bool
+has_protocol(const struct http2_request *q)
+{
+	return ((q->has & 1u << PSEUDO_PROTOCOL) != 0);
+}
+
+/* Another protocol is refused as CONNECT to a host is. */
 bool
 http2_request_is_tunnel(const struct http2_request *q)
 {
-	return ((q->has & 1u << PSEUDO_PROTOCOL) != 0);
+	return (has_protocol(q) && text_ieq(pseudo(q, PSEUDO_PROTOCOL), TEXT("websocket")));
 }
 
 bool
@@ -126,9 +133,9 @@ check_line(const struct http2_request *q)
 {
 	const unsigned all = 1u << PSEUDO_METHOD | 1u << PSEUDO_PATH | 1u << PSEUDO_SCHEME;
 
-	if (http2_request_is_tunnel(q) && !is_connect(q))
+	if (has_protocol(q) && !is_connect(q))
 		return (":protocol without the method CONNECT");
-	if (is_connect(q) && !http2_request_is_tunnel(q))
+	if (is_connect(q) && !has_protocol(q))
 		return ((q->has & ~(1u << PSEUDO_METHOD)) != 1u << PSEUDO_AUTHORITY
 			    ? "CONNECT needs :authority, and no other pseudo-header field"
 			    : NULL);
