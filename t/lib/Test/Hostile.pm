@@ -18,6 +18,8 @@ package Test::Hostile;
 # The victim (build/bin/accel-load) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
 # The attackers (build/bin/hostile) have 127.0.0.66 unless an attack names others, so both are in the same /24.
 #
+# `streams` are victims that speak HTTP/2, in clear.
+#
 # `withstands` is a subtest: the victim alone, beside the attack, and alone again.
 #
 # Options of `new`: `app`, `slow`, `conf` for more lines of the configuration, `server`, a hash of options of Test::Server.
@@ -182,6 +184,7 @@ my %kind = (
 	app  => { rate => 100, conns => 20, list => 'app.list' },
 	run  => { rate => 40, conns => 20, list => 'run.list' },
 	cold => { rate => 20, conns => 20 },
+	streams => { rate => 400, conns => 4, list => 'hot.list', more => ['--http2', '--streams', 10] },
 );
 
 # Cold names are used once.
@@ -210,7 +213,7 @@ sub _victim_begin ($self, $kind, $seconds) {
 	my $n = max 1, int $k->{rate} / $patient * $seconds;
 	my $list = $k->{list} // $self->_cold_list($n);
 	return $self->begin(Test::Util::program('accel-load'), '--json', '--from', $victim, -c => $k->{conns}, -r => $k->{rate} / $patient,
-		-n => $n, -d => 60, -t => 10 * $patient, '--verify', 'dir:' . $self->www, '--urls', $self->www . "/$list", $self->url . '/');
+		-n => $n, -d => 60, -t => 10 * $patient, @{ $k->{more} // [] }, '--verify', 'dir:' . $self->www, '--urls', $self->www . "/$list", $self->url . '/');
 }
 
 # ---------------------------------------------------------------- what the server has

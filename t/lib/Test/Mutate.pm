@@ -138,6 +138,7 @@ my %AREA = (
 	'io/disk/'                => [qw(server/files server/status server/devices server/fairness server/hot-neighbour server/faults)],
 	'io/file/'                => [qw(server/files server/stalled server/faults server/backends)],
 	'io/log/'                 => [qw(server/rotation server/log-json server/log-hygiene server/accesslog module/accesslog-pipe module/syslog)],
+	'io/http2/'               => [qw(server/http2 hostile/http2 hostile/http2-floods)],
 	'io/loop/'                => [qw(server/files server/connections server/signals server/connections-full)],
 	'io/memory/'              => [qw(server/status server/memory)],
 	'io/start/'               => [qw(server/listening server/become server/lock-memory server/sandbox server/daemon accel/start)],

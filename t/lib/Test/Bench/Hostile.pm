@@ -27,6 +27,10 @@ my @attacks = (
 	'agents,conns=10,pause=50', 'big-head,conns=10,pause=50,rate=50', 'bad-chunks,conns=10,rate=50,pause=50', 'noise,conns=10,rate=50',
 	'one-each,conns=20,rate=200', 'bad-stream,conns=10,rate=50,pause=50', 'behind-cold,conns=5,pause=200', 'stale-name,conns=5,pause=50',
 	'leave-behind,conns=10,rate=50',
+	'h2-reset,conns=5,rate=20', 'h2-reset-cold,conns=5,rate=20,pause=20', 'h2-made-reset,conns=5,rate=20', 'h2-many,conns=5,rate=20', 'h2-continuation,conns=5,rate=20',
+	'h2-empty-cont,conns=5,rate=20', 'h2-empty-head,conns=5,rate=20', 'h2-empty-data,conns=5,rate=20', 'h2-bomb,conns=5,rate=20', 'h2-ping,conns=5,rate=20',
+	'h2-settings,conns=5,rate=20', 'h2-priority,conns=5,rate=20,pause=50', 'h2-prio-update,conns=5,rate=20', 'h2-window-0,conns=10', 'h2-window-1,conns=5,rate=20',
+	'h2-slow-read,conns=10', 'h2-slow-head,conns=50', 'h2-slow-body,conns=20', 'h2-silent,conns=200', 'h2-noise,conns=10,rate=50',
 );
 my $cold_clients = 2;                           # they keep the slow disk busy: the attacker's address and the victim
 my @growth = (descriptors => 400, threads => 64, rss => 64); # room for it; MiB for rss
@@ -232,7 +236,7 @@ sub print_attacks ($self) {
 		$s->{$_} += $run->{answers}{$_} for qw(2xx 3xx 4xx 5xx);
 	}
 	my @of = qw(connections failed requests 2xx 4xx 5xx closed broken sent received);
-	my $row = '%-14s' . ' %11s' x @of . "\n";
+	my $row = '%-16s' . ' %11s' x @of . "\n";
 	print "\n";
 	printf $row, 'attack', @of;
 	printf $row, $_, @{ $sum{$_} }{@of} for sort keys %sum;
