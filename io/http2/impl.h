@@ -69,6 +69,7 @@ struct http2 {
 	size_t out_n, out_size;
 	size_t left; /* bytes of iov */
 	uint64_t bytes_sent;
+	uint64_t drain_ns;          /* when the client learned of the end */
 	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */

@@ -54,6 +54,7 @@ ended(struct http2 *h, int err)
 {
 	struct http2_stream *st;
 
+	h->stopped = true;
 	if (err != 0) {
 		h->over = true;
 		h->err = err;
@@ -246,7 +247,8 @@ flush(struct http2 *h)
 
 	if (h->sending || h->stopped)
 		return (0);
-	if (h->left != 0 || (h->sock->hints & SOCK_WRITABLE) == 0) {
+	if (h->left != 0 ||
+	    ((h->sock->hints & SOCK_WRITABLE) == 0 && nghttp2_session_want_write(h->ng) != 0)) {
 		wait_for_room(h);
 		return (0);
 	}
@@ -438,12 +440,21 @@ http2_last_stream(struct http2 *h)
 void
 http2_drain(struct http2 *h)
 {
+	if (h->draining == 1 && io_now(h->io) - h->drain_ns >= DRAIN_MS * NS_PER_MS)
+		http2_last_stream(h);
 	if (h->draining != 0 || h->over)
 		return;
 	h->draining = 1;
+	h->drain_ns = io_now(h->io);
 	http2_check(h, nghttp2_submit_shutdown_notice(h->ng));
 	http2_check(h, nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, NULL));
 	http2_want_turn(h);
+}
+
+bool
+http2_is_draining(const struct http2 *h)
+{
+	return (h->draining == 1);
 }
 
 bool

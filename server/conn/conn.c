@@ -469,6 +469,14 @@ conn_request_close_after(struct request *r)
 	r->conn->close_after = true;
 }
 
+void
+conn_request_leaves(struct request *r)
+{
+	r->conn->close_after = true;
+	if (r->conn->parent != NULL)
+		r->conn->parent->close_after = true;
+}
+
 /* A client that waits for 100 Continue and gets a reply instead may send its body or not. */
 static bool
 body_is_dropped(const struct request *r)
@@ -515,6 +523,7 @@ const struct conn_verbs conn_verbs = {
 	.route_again = conn_request_route_again,
 	.cut = conn_request_cut,
 	.close_after = conn_request_close_after,
+	.leaves = conn_request_leaves,
 	.keeps_alive = conn_request_keeps_alive,
 	.id = conn_request_id,
 	.number = conn_request_number,

@@ -81,7 +81,8 @@ conn_drain(struct conn *c)
 		return;
 	if (c->h2 != NULL) {
 		c->close_after = true;
-		conn_http2_look(c);
+		if (c->receiving)
+			op_cancel(c->w->base.io, &c->op); /* conn_http2() goes on */
 		return;
 	}
 	if (is_idle(c) && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))

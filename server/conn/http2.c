@@ -17,6 +17,7 @@
 #include "server/module/module.h"
 
 #define LINGER_MS 2000u
+#define DRAIN_MS  1000u /* between two looks at a client that has not answered yet */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
 #define PRI "PRI * HTTP/2.0"
@@ -212,6 +213,8 @@ patience(const struct conn *p)
 	ms = p->nstreams != 0 || idle_ms(p) < most ? most : 0;
 	if (p->nstreams == 0 && ms != 0)
 		ms -= idle_ms(p);
+	if (http2_is_draining(p->h2) && ms > DRAIN_MS)
+		ms = DRAIN_MS;
 	if (http2_head_since(p->h2) == 0)
 		return (ms);
 	head = head > head_ms(p) ? head - head_ms(p) : 0;
@@ -266,7 +269,7 @@ conn_http2(struct conn *p)
 		return (&st_close);
 	if (p->h2_ended)
 		return (linger(p));
-	if (p->in_err != 0 && p->in_err != -ETIMEDOUT)
+	if (p->in_err != 0 && p->in_err != -ETIMEDOUT && p->in_err != -ECANCELED)
 		return (client_left(p));
 	p->in = TEXT_NONE;
 	if (in.n != 0)

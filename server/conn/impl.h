@@ -220,6 +220,7 @@ void conn_request_replied(struct request *);
 void conn_request_route_again(struct request *);
 void conn_request_cut(struct request *);
 void conn_request_close_after(struct request *);
+void conn_request_leaves(struct request *);
 bool conn_request_keeps_alive(const struct request *);
 const char *conn_request_id(const struct request *);
 const char *conn_request_number(const struct request *);

@@ -45,7 +45,7 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 	count(r->worker->counts.module, requests_over_rate);
 	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
 		count(r->worker->counts.module, over_rate_closed);
-		conn_close_after(r);
+		conn_leaves(r);
 	}
 	log_limited(1, LOG_WARN, conn_id(r), "request.over-rate",
 	    LF_STR("address", client_addr_name(client, name)),

@@ -31,6 +31,7 @@ struct conn_verbs {
 	/* The reply broke off.  What was sent stays; the client sees that it is not complete. */
 	void (*cut)(struct request *);
 	void (*close_after)(struct request *); /* no keep-alive after this reply */
+	void (*leaves)(struct request *);      /* ... and no further one of its connection */
 	bool (*keeps_alive)(const struct request *);
 	/* For log lines: "c17.3/" and its id.  Valid until the next call of either. */
 	const char *(*id)(const struct request *);
@@ -108,6 +109,7 @@ struct conn_verbs {
 #define conn_peer(r, a)            CONN(r)->peer(r, a)
 #define conn_named_client(r, a)    CONN(r)->named_client(r, a)
 #define conn_over_rate(r, a)       CONN(r)->over_rate(r, a)
+#define conn_leaves(r)             CONN(r)->leaves(r)
 #define conn_share(r)              CONN(r)->share(r)
 #define conn_metered_client(r, a)  CONN(r)->metered_client(r, a)
 #define conn_takes_tunnel(r, a)    CONN(r)->takes_tunnel(r, a)
