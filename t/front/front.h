@@ -22,6 +22,7 @@ struct exchange {
 	struct conn *conn;
 	int32_t id;    /* of the stream; 0: the front answers itself */
 	bool head;     /* the method is HEAD */
+	char *accept;  /* a WebSocket: Sec-WebSocket-Accept */
 	bool tunnel;   /* bytes follow, without a frame of HTTP/1 */
 	bool http10;   /* the client understands no chunks */
 	bool close;    /* the connection ends after the reply */
@@ -74,6 +75,7 @@ struct conn {
 	nghttp2_session *h2;
 	bool client_eof;
 	bool server_eof;
+	bool settled; /* SETTINGS have come: they say whether a WebSocket is a stream */
 	bool goaway;
 	bool finishing; /* all is written; waits for the end of the client */
 	bool dead;

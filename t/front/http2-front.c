@@ -21,6 +21,7 @@
 
 #define PIECE             65536
 #define CONNECTION_WINDOW (64 << 20)
+#define SEND_BUFFER       (256 << 10)
 #define STREAM_WINDOW \
 	(2 << 20) /* tests expect about what the kernel buffers for a client of HTTP/1 */
 
@@ -97,7 +98,7 @@ conn_new(int fd, const struct sockaddr_in *client)
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
 	};
-	int up = connect_from(client), one = 1;
+	int up = connect_from(client), one = 1, room = SEND_BUFFER;
 	struct conn *c;
 
 	if (up < 0) {
@@ -105,6 +106,7 @@ conn_new(int fd, const struct sockaddr_in *client)
 		return;
 	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	c = g_new0(struct conn, 1);
 	c->in = g_string_new(NULL);
 	c->up = g_string_new(NULL);

@@ -27,6 +27,7 @@ exchange_free(struct exchange *x)
 	if (x->conn->upload == x)
 		x->conn->upload = NULL;
 	g_byte_array_free(x->body, TRUE);
+	g_free(x->accept);
 	g_string_free(x->trailers, TRUE);
 	g_string_free(x->fields, TRUE);
 	g_string_free(x->out, TRUE);
@@ -101,12 +102,22 @@ append_head(struct exchange *x, const char *framing)
 	g_string_truncate(x->fields, 0);
 }
 
+/* RFC 8441: what is 200 there is 101 here. */
+static void
+tunnel_head(struct exchange *x)
+{
+	x->replied = true;
+	x->status = 101;
+	g_string_append_printf(x->fields,
+	    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n", x->accept);
+	append_head(x, "");
+}
+
 /* The head of a reply that is not an interim one. */
 static void
 final_head(struct exchange *x, bool end)
 {
 	GString *more = g_string_new(NULL);
-	bool tunnel = x->tunnel && x->status / 100 == 2;
 
 	x->replied = true;
 	x->bare = x->head || x->status == 204 || x->status == 304;
@@ -116,7 +127,7 @@ final_head(struct exchange *x, bool end)
 	/* The client need not send the body now, so what follows could be one or a request. */
 	if (x->expects && !x->body_end)
 		x->close = true;
-	if (!x->bare && !tunnel && x->length == UINT64_MAX) {
+	if (!x->bare && x->length == UINT64_MAX) {
 		if (end)
 			g_string_append(more, "Content-Length: 0\r\n");
 		else if (x->http10)
@@ -139,7 +150,9 @@ on_headers(struct exchange *x, bool end)
 {
 	if (x->replied)
 		return; /* trailers: on_end() writes them */
-	if (x->status / 100 != 1)
+	if (x->tunnel && x->status / 100 == 2)
+		tunnel_head(x);
+	else if (x->status / 100 != 1)
 		final_head(x, end);
 	else if (x->http10)
 		g_string_truncate(x->fields, 0); /* it does not know them */
@@ -161,6 +174,8 @@ on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 	struct conn *c = arg;
 	struct exchange *x;
 
+	if (frame->hd.type == NGHTTP2_SETTINGS)
+		c->settled = true;
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		c->goaway = true;
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)

@@ -12,6 +12,7 @@ struct fields {
 	const char *length;    /* Content-Length */
 	const char *coding;    /* Transfer-Encoding */
 	GString *options;      /* Connection, all of its lines */
+	const char *key;       /* Sec-WebSocket-Key */
 	const char *upgrade;   /* Upgrade */
 	const char *authority; /* Host, or that of the target */
 	bool expects;          /* Expect */
@@ -53,7 +54,32 @@ is_hop(const struct fields *f, const char *name, const char *value)
 			return (true);
 	if (strcmp(name, "te") == 0)
 		return (g_ascii_strcasecmp(value, "trailers") != 0);
-	return (has_token(f->options->str, name));
+	return (value == f->key || has_token(f->options->str, name));
+}
+
+static bool
+is_websocket(struct conn *c, const struct fields *f, const char *method)
+{
+	return (
+	    f->upgrade != NULL && g_ascii_strcasecmp(f->upgrade, "websocket") == 0 &&
+	    has_token(f->options->str, "upgrade") && f->key != NULL && strcmp(method, "GET") == 0 &&
+	    nghttp2_session_get_remote_settings(c->h2, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) ==
+		1);
+}
+
+/* RFC 6455, 4.2.2. */
+static char *
+accept_of(const char *key)
+{
+	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+	uint8_t digest[20];
+	gsize n = sizeof(digest);
+
+	g_checksum_update(sum, (const guchar *)key, -1);
+	g_checksum_update(sum, (const guchar *)"258EAFA5-E914-47DA-95CA-C5AB0DC85B11", -1);
+	g_checksum_get_digest(sum, digest, &n);
+	g_checksum_free(sum);
+	return (g_base64_encode(digest, n));
 }
 
 /* Splits a line in place: a name in lower case, and a value without white space around it. */
@@ -88,6 +114,8 @@ read_fields(struct fields *f, char **line)
 			g_string_append_printf(f->options, ",%s", value);
 		if (strcmp(line[i], "upgrade") == 0)
 			f->upgrade = value;
+		if (strcmp(line[i], "sec-websocket-key") == 0)
+			f->key = value;
 		if (strcmp(line[i], "expect") == 0)
 			f->expects = true;
 		if (strcmp(line[i], "host") == 0 && f->authority == NULL)
@@ -111,7 +139,7 @@ submit_trailers(struct exchange *x)
 	int i;
 
 	for (i = 0; line[i] != NULL; i++)
-		if (split(line[i], &value))
+		if (split(line[i], &value) && strcmp(line[i], "content-length") != 0)
 			add(&f, line[i], value);
 	nghttp2_submit_trailer(x->conn->h2, x->id, (nghttp2_nv *)(void *)f.nv->data, f.nv->len);
 	g_array_free(f.nv, TRUE);
@@ -234,10 +262,19 @@ request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
 	all.authority = f->authority;
 	all.coding = f->coding;
 	all.length = f->length;
+	if (is_websocket(c, f, word[0])) {
+		x->tunnel = x->close = true;
+		x->accept = accept_of(f->key);
+	}
 	add_target(&all, word[0], word[1]);
 	/* HTTP/1.0 may leave it out. */
 	if (all.authority == NULL && x->http10)
 		all.authority = "localhost";
+	if (x->tunnel) {
+		g_array_index(all.nv, nghttp2_nv, 0).value = (uint8_t *)"CONNECT";
+		g_array_index(all.nv, nghttp2_nv, 0).valuelen = strlen("CONNECT");
+		add(&all, ":protocol", "websocket");
+	}
 	if (all.authority != NULL && strcmp(word[0], "CONNECT") != 0)
 		add(&all, ":authority", all.authority);
 	g_array_append_vals(all.nv, f->nv->data, f->nv->len);
@@ -358,6 +395,8 @@ take_one(struct conn *c)
 
 	switch (c->part) {
 	case PART_HEAD:
+		if (!c->settled)
+			return (false);
 		if (last != NULL && last->close) {
 			c->part = PART_NONE;
 			return (true);
