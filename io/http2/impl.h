@@ -165,6 +165,7 @@ int http2_reply_send_data(nghttp2_session *, nghttp2_frame *, const uint8_t *hea
 void http2_limits_init(struct http2 *);
 /* Takes n of the bucket.  False: it was empty, and the connection is over. */
 bool http2_limit(struct http2 *, enum http2_flood, unsigned n);
+void http2_limit_over(struct http2 *, enum http2_flood); /* ... it is */
 void http2_limit_earn(struct http2 *, enum http2_flood, unsigned n);
 
 #endif

@@ -48,6 +48,15 @@ refill(struct bucket *b, enum http2_flood f, uint64_t now)
 		b->left = more < limits[f].most ? (uint32_t)more : limits[f].most;
 }
 
+void
+http2_limit_over(struct http2 *h, enum http2_flood f)
+{
+	if (h->over)
+		return;
+	count_at(h->io->counters, limits[f].counter);
+	http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, limits[f].why);
+}
+
 bool
 http2_limit(struct http2 *h, enum http2_flood f, unsigned n)
 {
@@ -58,10 +67,7 @@ http2_limit(struct http2 *h, enum http2_flood f, unsigned n)
 		b->left -= n;
 		return (true);
 	}
-	if (!h->over) {
-		count_at(h->io->counters, limits[f].counter);
-		http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, limits[f].why);
-	}
+	http2_limit_over(h, f);
 	return (false);
 }
 

@@ -330,14 +330,17 @@ look(struct http2 *h, struct text bytes)
 	}
 }
 
-/* Of what the library does not tell the client itself: a flood, or no preface. */
-static uint32_t
-code_of(int err)
+/* What the library does not tell the client itself: a flood, no preface, no memory. */
+static void
+broken(struct http2 *h, int err)
 {
 	switch (err) {
-	case NGHTTP2_ERR_BAD_CLIENT_MAGIC: return (NGHTTP2_PROTOCOL_ERROR);
-	case NGHTTP2_ERR_NOMEM: return (NGHTTP2_INTERNAL_ERROR);
-	default: return (NGHTTP2_ENHANCE_YOUR_CALM);
+	case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: http2_limit_over(h, FLOOD_HEADS); break;
+	case NGHTTP2_ERR_FLOODED: http2_limit_over(h, FLOOD_CONTROL); break;
+	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
+		http2_fail(h, NGHTTP2_PROTOCOL_ERROR, nghttp2_strerror(err));
+		break;
+	default: http2_fail(h, NGHTTP2_INTERNAL_ERROR, nghttp2_strerror(err));
 	}
 }
 
@@ -362,7 +365,7 @@ http2_receive(struct http2 *h, struct text bytes)
 	n = nghttp2_session_mem_recv(h->ng, (const uint8_t *)bytes.p, bytes.n);
 	h->in_receive = false;
 	if (n < 0)
-		http2_fail(h, code_of((int)n), nghttp2_strerror((int)n));
+		broken(h, (int)n);
 	/* replies to these requests go before the next connection has its turn */
 	err = !h->soon_due && !h->ending ? flush(h) : 0;
 	if (err == -ENOMEM || n == NGHTTP2_ERR_NOMEM)
