@@ -21,6 +21,7 @@
 
 #define PIECE             65536
 #define CONNECTION_WINDOW (64 << 20)
+#define SKIPPED           (1 << 20)
 #define SEND_BUFFER       (256 << 10)
 #define STREAM_WINDOW \
 	(2 << 20) /* tests expect about what the kernel buffers for a client of HTTP/1 */
@@ -255,6 +256,18 @@ client_write(struct conn *c, struct exchange *x)
 	return (true);
 }
 
+/* The server has answered before the body was whole.  True if the rest is short: then it is skipped. */
+static bool
+skip_body(struct conn *c, struct exchange *x)
+{
+	if (c->upload != x || c->part != PART_BODY || c->left > SKIPPED)
+		return (false);
+	c->upload = NULL;
+	if (!x->closed)
+		nghttp2_submit_rst_stream(c->h2, 0, x->id, NGHTTP2_NO_ERROR);
+	return (true);
+}
+
 /* Writes replies in their order.  True if one is over. */
 static bool
 replies_write(struct conn *c)
@@ -264,7 +277,7 @@ replies_write(struct conn *c)
 
 	if (x == NULL || !client_write(c, x) || !(x->ended || x->broken))
 		return (false);
-	end = x->close || x->broken || !x->body_end;
+	end = x->close || x->broken || (!x->body_end && !skip_body(c, x));
 	cut = x->broken && x->replied && !x->chunked && x->length == UINT64_MAX;
 	g_queue_pop_head(&c->queue);
 	exchange_leave(x);
@@ -302,7 +315,7 @@ conn_turn(struct conn *c)
 
 	while (again && !c->dead && !c->finishing) {
 		again = request_take(c);
-		if (c->client_eof)
+		if (c->client_eof && c->settled)
 			request_eof(c);
 		server_write(c);
 		if (c->server_eof && c->server.fd >= 0)
@@ -314,7 +327,8 @@ conn_turn(struct conn *c)
 	if (c->finishing) {
 		if (c->client_eof)
 			conn_die(c);
-	} else if ((c->client_eof || c->server.fd < 0) && g_queue_is_empty(&c->queue)) {
+	} else if (((c->client_eof && c->settled) || c->server.fd < 0) &&
+		   g_queue_is_empty(&c->queue)) {
 		client_finish(c);
 	}
 	if (!c->dead)

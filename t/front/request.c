@@ -366,6 +366,24 @@ take_body(struct conn *c)
 	return (true);
 }
 
+/* The body is no HTTP/1: the stream ends, and the client hears why unless the reply has begun. */
+static bool
+body_refuse(struct conn *c)
+{
+	struct exchange *x = c->upload;
+
+	c->part = PART_NONE;
+	c->upload = NULL;
+	if (x == NULL)
+		return (true);
+	nghttp2_submit_rst_stream(c->h2, 0, x->id, NGHTTP2_CANCEL);
+	if (x->replied)
+		x->broken = true;
+	else
+		reply_refuse(x, 400);
+	return (true);
+}
+
 /* The line of a chunk's size, the end of a chunk, or a trailer. */
 static bool
 take_line(struct conn *c)
@@ -374,6 +392,10 @@ take_line(struct conn *c)
 
 	if (end == NULL)
 		return (false);
+	if (c->part == PART_SIZE && !g_ascii_isxdigit(c->in->str[0]))
+		return (body_refuse(c));
+	if (c->part == PART_CHUNK_END && end != c->in->str)
+		return (body_refuse(c));
 	if (c->part == PART_SIZE) {
 		c->left = strtoull(c->in->str, NULL, 16);
 		c->part = c->left > 0 ? PART_CHUNK : PART_TRAILERS;
