@@ -135,7 +135,7 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $B/obj/t/unit/test.o $(call lib_of,$1)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
 # Its own malloc() wraps the malloc() of the server.
-$B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+$B/unit/server/no_memory $B/unit/server/http2_no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 $B/unit/io/http2_no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=nghttp2_session_server_new2
 # Its own clock_gettime() sets the wall clock; its own pthread_create() fails.
 $B/unit/io/tls_staple: private LDFLAGS_V += -Wl,--wrap=clock_gettime

@@ -35,6 +35,11 @@
 #define SERVER_WORKS(on) ((void)0)
 #endif
 
+/* Events of a client that does not speak HTTP/1; true: it was one. */
+#ifndef OTHER_EVENT
+#define OTHER_EVENT(kind, t) false
+#endif
+
 #define MARK         '\xfe'
 #define ROOT         "/usr" /* the server opens it; its files are those of disk_op() */
 #define CLIENTS      2
@@ -598,6 +603,8 @@ event(struct text t)
 	unsigned n = t.n > 1 ? (unsigned char)t.p[1] : 0;
 
 	text_take(&t, t.n != 0);
+	if (OTHER_EVENT(kind, t))
+		return;
 	switch (kind) {
 	case 'c': buf_text(&v.to_say[0], t); break;
 	case 'd': buf_text(&v.to_say[1], t); break;

@@ -1,9 +1,4 @@
-/* t/unit/server/no_memory.c -- each allocation of the life of a request fails in turn.
- *
- * The events are the seeds of t/fuzz/connection.h. Whatever fails, every connection ends, nothing
- * leaks, and the next client gets its file.  The linker gives malloc() and the like of the server,
- * not those of the libraries, to the functions here (--wrap in the Makefile).
- */
+/* t/unit/server/no_memory.c -- no_memory.h for requests of HTTP/1. */
 #include <stdbool.h>
 
 static void short_of_memory(bool on);
@@ -12,115 +7,9 @@ static void short_of_memory(bool on);
 #include "t/fuzz/connection_seeds.h"
 #include "t/unit/test.h"
 
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
-char *__real_strdup(const char *);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
-char *__wrap_strdup(const char *);
-
-static struct {
-	bool on;        /* the server works */
-	unsigned n;     /* allocations so far */
-	unsigned first; /* number of the allocation that fails; 0: none */
-	bool lasts;     /* so do all after it */
-} memory;
-
-static void
-short_of_memory(bool on)
-{
-	memory.on = on;
-}
-
-static bool
-fails(void)
-{
-	if (!memory.on)
-		return (false);
-	memory.n++;
-	return (memory.n == memory.first || (memory.lasts && memory.n > memory.first));
-}
-
-void *
-__wrap_malloc(size_t n)
-{
-	return (fails() ? NULL : __real_malloc(n));
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	return (fails() ? NULL : __real_calloc(n, size));
-}
-
-void *
-__wrap_realloc(void *p, size_t n)
-{
-	return (fails() ? NULL : __real_realloc(p, n));
-}
-
-char *
-__wrap_strdup(const char *s)
-{
-	return (fails() ? NULL : __real_strdup(s));
-}
-
-/* There is memory again. */
-static void
-next_client(void)
-{
-	struct io_op *op;
-
-	v.by_hand = 0;
-	client_comes();
-	buf_str(&v.to_say[CLIENTS], "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
-	op = recv_of(CLIENTS);
-	g_assert_nonnull(op);
-	sim_sent_clear(io, op->sock);
-	settle();
-	op = recv_of(CLIENTS);
-	g_assert_nonnull(op); /* and it is kept */
-	g_assert_cmpmem(sim_sent(io, op->sock).p, 12, "HTTP/1.1 200", 12);
-}
-
-/* Runs the seed, and its nth allocation fails.  False: the run has fewer allocations. */
-static bool
-one_fails(const struct fuzz_seed *s, unsigned nth, bool lasts)
-{
-	const uint8_t *p = (const uint8_t *)s->p;
-	bool failed;
-
-	memory.n = 0;
-	memory.lasts = lasts;
-	memory.first = nth;
-	up((unsigned)p[0] | (unsigned)p[1] << 8, p[2]);
-	run_events(p + 3, s->n - 3);
-	failed = memory.n >= nth;
-	memory.first = 0;
-	memory.lasts = false;
-	all_end();
-	if (!w->draining)
-		next_client();
-	down();
-	return (failed);
-}
-
-static void
-test_each(gconstpointer lasts)
-{
-	const struct fuzz_seed *s;
-	unsigned n, all = 0;
-
-	for (s = fuzz_seeds; s->p != NULL; s++) {
-		for (n = 1; one_fails(s, n, lasts != NULL); n++)
-			g_test_message("seed %td, allocation %u", s - fuzz_seeds, n);
-		all += n - 1;
-	}
-	g_test_message("%u allocations failed", all);
-	g_assert_cmpuint(all, >, 100);
-}
+#define UP(config, by_hand) up(config, by_hand)
+#define DOWN()              down()
+#include "t/unit/server/no_memory.h"
 
 int
 main(int argc, char **argv)
