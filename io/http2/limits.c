@@ -7,6 +7,14 @@
  */
 #include "io/http2/impl.h"
 
+/* Of each kind at once. */
+#define HTTP2_RESETS_MAX   200
+#define HTTP2_REFUSED_MAX  100
+#define HTTP2_CONTROL_MAX  100
+#define HTTP2_EMPTY_MAX    100
+#define HTTP2_WINDOWS_MAX  1000
+#define HTTP2_PRIORITY_MAX 200
+
 #define EARNED_MAX (1u << 20)
 
 #define C(name) offsetof(struct io_counters, http2_flood_##name)
@@ -17,12 +25,14 @@ static const struct {
 	const char *why;
 } limits[FLOODS] = {
 	/* a browser that leaves a page resets all streams of it */
-	[FLOOD_RESETS] = { 200, 50, C(resets), "too many streams were reset" },
-	[FLOOD_STREAMS] = { 100, 10, C(streams), "too many streams at once, again and again" },
-	[FLOOD_CONTROL] = { 100, 10, C(control), "too many PING or SETTINGS frames" },
-	[FLOOD_EMPTY] = { 100, 10, C(empty), "too many frames without bytes" },
-	[FLOOD_WINDOWS] = { 1000, 100, C(windows), "too many WINDOW_UPDATE frames" },
-	[FLOOD_PRIORITY] = { 200, 20, C(priority), "too many changes of priorities" },
+	[FLOOD_RESETS] = { HTTP2_RESETS_MAX, 50, C(resets), "too many streams were reset" },
+	[FLOOD_STREAMS] = { HTTP2_REFUSED_MAX, 10, C(streams),
+	    "too many streams at once, again and again" },
+	[FLOOD_CONTROL] = { HTTP2_CONTROL_MAX, 10, C(control), "too many PING or SETTINGS frames" },
+	[FLOOD_EMPTY] = { HTTP2_EMPTY_MAX, 10, C(empty), "too many frames without bytes" },
+	[FLOOD_WINDOWS] = { HTTP2_WINDOWS_MAX, 100, C(windows), "too many WINDOW_UPDATE frames" },
+	[FLOOD_PRIORITY] = { HTTP2_PRIORITY_MAX, 20, C(priority),
+	    "too many changes of priorities" },
 	[FLOOD_HEADS] = { 1, 0, C(heads), "a request head that is far too long" },
 };
 

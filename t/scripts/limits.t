@@ -27,7 +27,7 @@ subtest 'each row of the tables names what exists' => sub {
 		my @shown = $shown =~ /`([^`]+)`/g;
 		ok @limit && length $share && length $rule && @shown && $held, "$what: the row is whole";
 		for my $name (@limit, $rule =~ /`([a-z-]+\.[a-z-]+)`/g) {
-			my $known = $name =~ /^[A-Z_]+\z/ ? $source =~ /#define $name\b/ : $directive{$name};
+			my $known = $name =~ /^[A-Z0-9_]+\z/ ? $source =~ /#define $name\b/ : $directive{$name};
 			ok $known, "$what: $name is a directive or a constant";
 			$seen{$name} = 1;
 		}

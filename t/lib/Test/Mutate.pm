@@ -164,6 +164,7 @@ my %AREA = (
 	'walk/'                   => [qw(warm/walk warm/state warm/hang pool/evict)],
 	'wire/'                   => [qw(scripts/fuzz-seeds server/ranges server/conditions server/hostile-requests proxy/proxy accel/answers)],
 	'wire/codec/'             => [qw(scripts/fuzz-seeds proxy/proxy proxy/ajp13 proxy/scgi proxy/uwsgi proxy/http proxy/sendfile)],
+	'wire/http2/'             => [qw(scripts/fuzz-seeds server/http2 server/h2spec)],
 	'wire/http1/'             => [qw(scripts/fuzz-seeds server/ranges server/conditions server/not-modified server/hostile-requests proxy/http)],
 );
 

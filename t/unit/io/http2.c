@@ -388,7 +388,7 @@ UP_TEST("/http2/a body of many small frames")
 	g_assert_cmpuint(held(&owner[0]), ==, 0);
 }
 
-/* All streams of a connection together. */
+/* WINDOW_ALL is for all streams of a connection together. */
 UP_TEST("/http2/bodies of many streams wait")
 {
 	size_t all = 0;
@@ -407,7 +407,7 @@ UP_TEST("/http2/bodies of many streams wait")
 	g_assert_cmpuint(held(&owner[39]), ==, WINDOW);
 }
 
-/* The rest of the body is dropped, and then refused, but the reply is complete. */
+/* The rest of the body is dropped, from DROP_MAX on refused, and the reply is complete. */
 UP_TEST("/http2/a reply before the end of the request")
 {
 	int32_t id = ask_with(POST, MANY, true);

@@ -121,7 +121,7 @@ struct flood {
 	void (*round)(void);
 	unsigned most; /* rounds that it ends after, at most */
 	size_t counter;
-	const char *why;
+	const char *why, *shown;
 	enum { ANY, HAS_STREAM, EARLY } when; /* stream 1 is open; before SETTINGS are known */
 };
 
@@ -158,17 +158,28 @@ flood(const struct flood *f)
 #define COUNTER(name) offsetof(struct io_counters, http2_flood_##name)
 
 static const struct flood floods[] = {
-	{ reset_one, 300, COUNTER(resets), "too many streams were reset", ANY },
-	{ malformed, 300, COUNTER(resets), "too many streams were reset", ANY },
-	{ open_one, 300, COUNTER(streams), "too many streams at once, again and again", EARLY },
-	{ ping, 200, COUNTER(control), "too many PING or SETTINGS frames", ANY },
-	{ settings, 200, COUNTER(control), "too many PING or SETTINGS frames", ANY },
-	{ empty_data, 200, COUNTER(empty), "too many frames without bytes", HAS_STREAM },
-	{ padding, 200, COUNTER(empty), "too many frames without bytes", HAS_STREAM },
-	{ small_window, 200, COUNTER(windows), "too many WINDOW_UPDATE frames", ANY },
-	{ window, 2000, COUNTER(windows), "too many WINDOW_UPDATE frames", HAS_STREAM },
-	{ priority, 300, COUNTER(priority), "too many changes of priorities", ANY },
-	{ priority_update, 300, COUNTER(priority), "too many changes of priorities", HAS_STREAM },
+	{ reset_one, 300, COUNTER(resets), "too many streams were reset", "http2.flood-resets",
+	    ANY },
+	{ malformed, 300, COUNTER(resets), "too many streams were reset", "http2.flood-resets",
+	    ANY },
+	{ open_one, 300, COUNTER(streams), "too many streams at once, again and again",
+	    "http2.flood-streams", EARLY },
+	{ ping, 200, COUNTER(control), "too many PING or SETTINGS frames", "http2.flood-control",
+	    ANY },
+	{ settings, 200, COUNTER(control), "too many PING or SETTINGS frames",
+	    "http2.flood-control", ANY },
+	{ empty_data, 200, COUNTER(empty), "too many frames without bytes", "http2.flood-empty",
+	    HAS_STREAM },
+	{ padding, 200, COUNTER(empty), "too many frames without bytes", "http2.flood-empty",
+	    HAS_STREAM },
+	{ small_window, 200, COUNTER(windows), "too many WINDOW_UPDATE frames",
+	    "http2.flood-windows", ANY },
+	{ window, 2000, COUNTER(windows), "too many WINDOW_UPDATE frames", "http2.flood-windows",
+	    HAS_STREAM },
+	{ priority, 300, COUNTER(priority), "too many changes of priorities",
+	    "http2.flood-priority", ANY },
+	{ priority_update, 300, COUNTER(priority), "too many changes of priorities",
+	    "http2.flood-priority", HAS_STREAM },
 };
 
 TEST("/http2-limits/floods")
@@ -176,7 +187,7 @@ TEST("/http2-limits/floods")
 	unsigned i;
 
 	for (i = 0; i < G_N_ELEMENTS(floods); i++) {
-		g_test_message("flood %u", i);
+		g_test_message("%s", floods[i].shown);
 		flood(&floods[i]);
 	}
 }
@@ -201,7 +212,7 @@ TEST("/http2-limits/over a long time they are not a flood")
 	for (k = 0; k < G_N_ELEMENTS(floods); k++) {
 		if (floods[k].round == open_one)
 			continue;
-		g_test_message("flood %u", k);
+		g_test_message("%s", floods[k].shown);
 		raw_up();
 		if (floods[k].when == HAS_STREAM) {
 			open_one();
@@ -296,7 +307,7 @@ TEST("/http2-limits/a head without an end")
 	endless_head("", 0);
 }
 
-/* One that is far too long, in the frames that the library takes. */
+/* One that is far too long, in the frames that the library takes: http2.flood-heads. */
 TEST("/http2-limits/a head that is far too long")
 {
 	g_autofree char *field = g_strnfill(4 + 16000, 'x');

@@ -104,7 +104,7 @@ __wrap_nghttp2_session_server_new2(nghttp2_session **s, const nghttp2_session_ca
 
 /* ---- */
 
-/* As the server: what the client may not go on with is told to it. */
+/* As the server: the client hears why it may not go on. */
 static void
 go_on(void)
 {

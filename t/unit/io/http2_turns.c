@@ -172,7 +172,7 @@ TEST("/http2-turns/the client changes a priority")
 	down();
 }
 
-/* RFC 9218 7.1: the frame may come before the request. */
+/* RFC 9218 7.1: the frame may come before the request.  HTTP2_EARLY of them are known. */
 TEST("/http2-turns/a priority that comes early")
 {
 	up();
