@@ -81,9 +81,11 @@ http2_reply_read(char *head, size_t n, struct http2_reply *r, size_t *used)
 	if (eol != NULL && !read_status(p, (size_t)(eol - p), &r->status))
 		return (PARSE_BAD);
 	while (eol != NULL) {
+		if (eol[1] != '\n')
+			return (PARSE_BAD);
 		p = eol + 2;
 		eol = line_end(p, end);
-		if (eol == p) {
+		if (eol == p && p[1] == '\n') {
 			*used = (size_t)(p + 2 - head);
 			return (PARSE_DONE);
 		}

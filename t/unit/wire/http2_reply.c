@@ -121,6 +121,9 @@ TEST("/http2-reply/what is not a head")
 		{ OK "no colon\r\n\r\n", "bad" },
 		{ OK ": x\r\n\r\n", "bad" },
 		{ OK "a: b", "more" },
+		{ OK "a: b\rc: d\r\n\r\n", "bad" },
+		{ OK "\r\r\n", "bad" },
+		{ "HTTP/1.1 200 OK\r \r\n", "bad" },
 	};
 
 	check(rows, G_N_ELEMENTS(rows));
