@@ -178,7 +178,7 @@ subtest 'a frame that is too large' => sub {
 subtest 'nothing stays' => sub {
 	ok $well->alive, 'the client that was well has one connection all the time';
 	is $well->{goaway}, undef, 'without GOAWAY';
-	$srv->log_has(qr/ev=http2\.failed address=127\.0\.0\.1 connection=\d+ why="too many streams were reset" then="connection closed"/, 'the log names the rule');
+	$srv->log_has(qr/ev=frames.failed address=127\.0\.0\.1 connection=\d+ why="too many streams were reset" then="connection closed"/, 'the log names the rule');
 	SKIP: {
 		skip 'a sanitizer keeps memory', 1 if sanitized();
 		cmp_ok rss($srv->pid) - $memory, '<', 8, 'the memory is back';

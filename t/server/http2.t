@@ -222,9 +222,8 @@ subtest 'an idle connection' => sub {
 	is_deeply [@{ $h->{goaway} }[0, 1]], [1, NO_ERROR], 'with GOAWAY';
 	my $never = Test::Http2->connect($srv);
 	ok $never->closed, 'one without a request after server.max-read-idle';
-	my $half = Test::Http2->connect($srv);
-	$half->get('/a.txt');    # its SETTINGS are acknowledged: no other frame may come after a part of a head
-	$half->frame(HEADERS, 0, 3, "\x82");
+	my $half = Test::Http2->connect($srv, ack => 0);
+	$half->frame(HEADERS, 0, 1, "\x82");
 	ok $half->closed, 'one with half of a head, too';
 	is $srv->get('/counters') =~ /^server\.http2\.failed: 0$/m, 1, 'nobody broke a rule';
 };
