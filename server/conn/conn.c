@@ -373,9 +373,22 @@ closed(struct io_op *op)
 	accept_resume(w);
 }
 
+/* The client may leave while it is told why its connection ends; its streams end first, and call
+ * conn_ended_while_waiting(). */
+static bool
+waits_for_streams(struct conn *c)
+{
+	if (c->h2 == NULL || c->closing || !conn_in_flight(c))
+		return (false);
+	conn_stop(c);
+	return (conn_in_flight(c));
+}
+
 const struct conn_state *
 conn_close(struct conn *c)
 {
+	if (waits_for_streams(c))
+		return (WAIT);
 	must(!conn_in_flight(c)); /* the kernel would write to freed memory */
 	c->op.cuts = c->closing || c->cut;
 	c->closing = true;
