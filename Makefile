@@ -86,7 +86,7 @@ UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wi
 # Without those of Perl programs and of nginx, which is Debian's, under a sanitizer: it would see nothing new.
 PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph installed mutate proc results tune))
 # t/tomcat needs a JVM: make check-tomcat.  t/deb needs a Debian of its own: make check-deb.
-TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,t/nginx/% $(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+TESTS    := $(filter-out t/tomcat/% t/deb/% t/http2/clients.t t/http2/browser.t $(if $(filter release,$(VARIANT)),,t/nginx/% $(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
@@ -221,10 +221,10 @@ check: deps
 		echo 'Failed beside others; what passes alone needs more than this machine had, or has a race:'; \
 		B=$B t/tools/enterable $(PROVE) --timer --state=failed,save --statefile=$B/prove.state || { t/tools/failed $B/prove.state $B/said >&2; exit 1; }; }
 
-# The tests of HTTP/1.1 over HTTP/2, by t/front, and h2spec.
+# The tests of HTTP/1.1 over HTTP/2, by t/front, h2spec, and clients that are not ours.  Without its client a test is skipped.
 check-http2: export TMPDIR := $(or $(TMPDIR),$(if $(filter tmpfs,$(shell stat -f -c %T /tmp)),/var/tmp,/tmp))
 check-http2: deps
-	@scripts/install-deps http2
+	@scripts/install-deps http2 || echo 'check-http2: tests of clients that are not installed are skipped'
 	@t/tools/h2spec
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	TEST_HTTP=2 B=$B t/tools/enterable $(PROVE) --timer -j$(TEST_JOBS) t/http2/*.t $(shell perl -It/lib -MTest::Front -e 'print join " ", Test::Front::tests()')
@@ -372,7 +372,7 @@ help:
 	@echo 'make nginx-module  nginx/ for the nginx whose source is in NGINX_SRC (Debian: nginx-dev); see examples/nginx/README.md'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
-	@echo 'make check-http2   the tests of HTTP/1.1 over HTTP/2, and h2spec, which it installs'
+	@echo 'make check-http2   the tests of HTTP/1.1 over HTTP/2, h2spec and clients, which it installs'
 	@echo 'make check-tomcat  proxy-core in front of Tomcat 10 (AJP13), which it installs'
 	@echo 'make asan tsan  the same under AddressSanitizer+UBSan, under ThreadSanitizer, without the tests of Perl programs'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
