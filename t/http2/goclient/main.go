@@ -86,7 +86,7 @@ func gets() {
 	fmt.Println("parallel", right)
 }
 
-// The body comes from a pipe: nobody knows its length, and HTTP/2 has no chunks.
+// The body comes from a pipe: its length is unknown, and HTTP/2 has no chunks.
 func upload() {
 	in, out := io.Pipe()
 	sum := md5.New()
