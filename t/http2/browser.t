@@ -79,6 +79,7 @@ $srv->write('index.html', page() =~ s/%HOT%/$hot/r =~ s/%ALL%/$hot + $count{cold
 
 # ---------------------------------------------------------------- what the browser gets
 
+$srv->wait_log(qr/ev=listening/);        # it has looked at its directories
 $slow->hang if $slow;
 my $browser = Test::Browser->start('https://127.0.0.1:' . $srv->port . '/', trust => $cert->{pem});
 is scalar($srv->wait_lines(1, qr{/all-hot}, 'access.log')), 1, 'all hot files have loaded while the cold ones hang';
@@ -114,5 +115,5 @@ put(build_dir() . '/http2-waterfall.json', $json);
 put(build_dir() . '/http2-waterfall.svg', $svg);
 my ($rc, $said) = Test::Util::run_fed($^X, '', "$FindBin::Bin/../tools/waterfall", '--cold', '^/cold/', '--title', $title, build_dir() . '/http2-waterfall.json');
 ok $rc eq '0' && $said eq $svg, 't/tools/waterfall draws it again';
-diag sprintf 'hot files: %.0f ms; all: %.0f ms', @$is{qw(hot_end_ms end_ms)};
+note sprintf 'hot files: %.0f ms; all: %.0f ms', @$is{qw(hot_end_ms end_ms)};
 done_testing;
