@@ -192,6 +192,16 @@ came_priority_update(struct http2 *h, const nghttp2_frame *f)
 		h->early[h->nearly++ % HTTP2_EARLY] = p->stream_id;
 }
 
+static void
+came_reset(nghttp2_session *ng, struct http2 *h, const nghttp2_frame *f)
+{
+	struct http2_stream *st = find(ng, f->hd.stream_id);
+
+	count(h->io->counters, http2_resets);
+	if (st != NULL)
+		st->reset = true;
+}
+
 static int
 on_frame(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 {
@@ -209,7 +219,7 @@ on_frame(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 		http2_streams_unblock(h);
 		break;
 	case NGHTTP2_GOAWAY: h->leaving = true; break;
-	case NGHTTP2_RST_STREAM: count(h->io->counters, http2_resets); break;
+	case NGHTTP2_RST_STREAM: came_reset(ng, h, f); break;
 	default: break;
 	}
 	return (0);
@@ -241,6 +251,14 @@ on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *hd, void *arg)
 
 /* ---- the end of a stream */
 
+/* The client ended it, or made the server end it: not an application that failed. */
+static bool
+is_clients_doing(const struct http2_stream *st, uint32_t code)
+{
+	return (st->reset || (code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR &&
+				 code != NGHTTP2_REFUSED_STREAM));
+}
+
 static int
 on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
 {
@@ -250,7 +268,7 @@ on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
 	if (st == NULL)
 		return (0);
 	nghttp2_session_set_stream_user_data(ng, id, NULL);
-	if (code != NGHTTP2_NO_ERROR && !st->finished)
+	if (is_clients_doing(st, code) && !st->finished)
 		(void)http2_limit(h, FLOOD_RESETS, 1);
 	http2_stream_closed(st, code);
 	return (0);

@@ -100,6 +100,7 @@ struct http2_stream {
 	int32_t id;
 	uint8_t out;  /* enum stream_out */
 	bool owned;   /* the owner has the transport */
+	bool reset;   /* by the client */
 	bool closed;  /* nghttp2 has forgotten it */
 	bool broken;  /* reset, or the connection is gone */
 	bool counted; /* as a stream that was opened */

@@ -370,3 +370,22 @@ TEST("/http2-limits/priorities of many requests")
 	}
 	down();
 }
+
+/* The server resets streams of applications that fail; the client has done nothing. */
+TEST("/http2-limits/applications that fail")
+{
+	unsigned i;
+
+	raw_up();
+	for (i = 0; i < 500; i++) {
+		request(next_id, WHOLE);
+		next_id += 2;
+		exchange();
+		close_owner(&owner[0], true);
+		exchange();
+		forget_owner();
+		g_assert_cmpint(now.received, ==, 0);
+	}
+	g_assert_cmpuint(counters.http2_flood_resets, ==, 0);
+	down();
+}
