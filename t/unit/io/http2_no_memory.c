@@ -81,10 +81,11 @@ ng_calloc(size_t n, size_t size, void *arg)
 	return (__wrap_calloc(n, size));
 }
 
+/* Only for its queues of streams.  nghttp2 1.52 frees a frame twice if its queue cannot grow. */
 static void *
 ng_realloc(void *p, size_t n, void *arg)
 {
-	return (__wrap_realloc(p, n));
+	return (__real_realloc(p, n));
 }
 
 static void
