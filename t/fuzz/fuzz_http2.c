@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_http2.c -- any fields as a request of HTTP/2, and any bytes as the head of a reply.
+/* t/fuzz/fuzz_http2.c -- any fields as a request of HTTP/2, any bytes as the head of a reply and as
+ * frames.
  *
  *   first byte    bit 0: a body follows; bit 1: heads are short
  *   field         bytes k and n; then the name: known[k], or k - N_KNOWN bytes; n bytes of value
@@ -11,6 +12,7 @@
 #include "base/must.h"
 #include "t/fuzz/fuzz.h"
 #include "wire/http1/http1.h"
+#include "wire/http2/frames.h"
 #include "wire/http2/reply.h"
 #include "wire/http2/request.h"
 
@@ -57,6 +59,8 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\x03" GET F("\x0f", "\x20", "01234567890123456789012345678901")),
 	SEED("\x00" GET F("\x0f", "\x05", "a\r\nb:") F("\x0c", "\x01", "x")),
 	SEED("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nA: b\r\n\r\n"),
+	SEED("\0\0\3\1\5\0\0\0\1abc\0\0\1\0\0\0\0\0\1x"),
+	SEED("\0\0\5\2\0\0\0\0\3\0\0\0\3\0"),
 	SEED("HTTP/1.1 101 x\r\nUpgrade: a\r\nSec-WebSocket-Accept: a\r\n\r\n"),
 	{ NULL, 0 },
 };
@@ -269,12 +273,39 @@ check_reply(struct text t)
 	free(head);
 }
 
+/* ---- frames */
+
+static enum http2_wrong
+look(struct text t, size_t part)
+{
+	enum http2_wrong w = HTTP2_RIGHT;
+	struct http2_frames f;
+	const char *why = NULL;
+
+	http2_frames_init(&f);
+	f.skip = 0; /* no preface */
+	while (t.n != 0 && w == HTTP2_RIGHT)
+		w = http2_frames_look(&f, text_take(&t, part), &why);
+	must(w == HTTP2_RIGHT || why != NULL);
+	return (w);
+}
+
+/* Any split gives one answer. */
+static void
+check_frames(struct text t)
+{
+	enum http2_wrong w = look(t, t.n);
+
+	must(look(t, 1) == w && look(t, 5) == w && look(t, t.n / 2 + 1) == w);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	if (n == 0)
 		return (0);
 	check_reply((struct text){ (const char *)p, n });
+	check_frames((struct text){ (const char *)p, n });
 	read_fields((struct text){ (const char *)p + 1, n - 1 });
 	check_fields((p[0] & 2) != 0 ? SMALL_HEAD : MAX_HEAD, (p[0] & 1) != 0);
 	return (0);
