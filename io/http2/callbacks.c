@@ -44,6 +44,7 @@ on_begin_headers(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 static int
 malformed(nghttp2_session *ng, struct http2 *h, int32_t id)
 {
+	h->head_ns = 0; /* nothing more is heard of this head */
 	http2_check(h,
 	    nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR));
 	return (NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);

@@ -546,6 +546,7 @@ check_malformed(const char *fields)
 
 	is_over(id, NGHTTP2_PROTOCOL_ERROR);
 	g_assert_cmpuint(nowners, ==, 0);
+	g_assert_cmpuint(http2_head_since(h2), ==, 0); /* no head is awaited */
 }
 
 UP_TEST("/http2/malformed requests")
