@@ -75,16 +75,16 @@ conn_spread(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-	/* A reply under way has promised to keep the connection, and an idle client may be sending
-	 * its next request: that one is answered, with "Connection: close". */
-	if (handover_is_retired(c->w->base.conf.handover))
-		return;
-	if (c->h2 != NULL) {
+	if (c->h2 != NULL) { /* GOAWAY tells its client, whatever is on its way */
 		c->close_after = true;
 		if (c->receiving)
 			op_cancel(c->w->base.io, &c->op); /* conn_http2() goes on */
 		return;
 	}
+	/* A reply under way has promised to keep the connection, and an idle client may be sending
+	 * its next request: that one is answered, with "Connection: close". */
+	if (handover_is_retired(c->w->base.conf.handover))
+		return;
 	if (is_idle(c) && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
 	else if (!conn_moves(c->w))
