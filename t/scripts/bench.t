@@ -180,12 +180,13 @@ subtest 'the accelerator' => sub {
 		return $exempt < $accel;
 	};
 	my $rig = sub { return $_[0]{accel}{'cold-100k-16'}{'the rig'}{reads} };    # undef: it finished no file
-	my $r = compared(sub { $rig->(@_) && $more->(@_) && $cheaper->(@_) }, '--accel', map({ ('--case', $_) } qw(1x100k-16 cold-100k-16 hot-1k)),
+	my $once = sub { return $_[0]{accel}{'cold-100k-16'}{'lighttpd+accel'}{reads} < 1.5 * $rig->(@_) };
+	my $r = compared(sub { $rig->(@_) && $more->(@_) && $cheaper->(@_) && $once->(@_) }, '--accel', map({ ('--case', $_) } qw(1x100k-16 cold-100k-16 hot-1k)),
 		map { ('--server', $_) } 'lighttpd', 'lighttpd+accel');
 	my $with = $r->{accel}{'cold-100k-16'}{'lighttpd+accel'};
 	ok $more->($r), 'more arrives';
 	is $with->{errors}, 0, 'without errors';
-	cmp_ok $with->{reads}, '<', 1.5 * $rig->($r), 'nothing is read twice';
+	ok $once->($r), 'nothing is read twice';
 	cmp_ok $with->{accel_cpu}, '>', 0, 'the CPU time of the accelerator';
 	cmp_ok $with->{cpu}, '>', $with->{accel_cpu}, '... counts in';
 	ok $cheaper->($r), 'exempt is cheaper';

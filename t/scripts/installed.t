@@ -47,7 +47,7 @@ sub commands ($text) {
 	for my $command (map { split /\s*(?:\||&&|;|>)\s*/ } $text =~ /^\s+(\S.*)$/mg) {
 		my ($program, $rest) = $command =~ /^(accel-\w+|fcgi-stat-accel|slowfs) (.*)/ or next;
 		my ($word) = $program eq 'accel-pool' ? $rest =~ /^(\w+)/ : '';
-		push @found, [$program, $word // '', grep { $_ ne '--' } $rest =~ /(?<!\S)(--[a-z][a-z-]*)/g];
+		push @found, [$program, $word // '', grep { $_ ne '--' } $rest =~ /(?<!\S)(--[a-z][a-z0-9-]*)/g];
 	}
 	return @found;
 }
