@@ -204,6 +204,17 @@ io_ready_first(struct io *io, struct io_op *op, uint8_t state)
 	list_add_head(&io->ready, &op->link);
 }
 
+static inline size_t
+iov_total(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return (total);
+}
+
 /* The loop has sent n of len bytes. */
 static inline void
 io_moved(struct io *io, uint64_t len, uint64_t n)

@@ -164,17 +164,6 @@ offer_after(const struct iovec *iov, int n, size_t k)
 	return (p);
 }
 
-static size_t
-size_of(const struct iovec *iov, int n)
-{
-	size_t sum = 0;
-	int i;
-
-	for (i = 0; i < n; i++)
-		sum += iov[i].iov_len;
-	return (sum);
-}
-
 /* Heads at the front of what is left: one, or interim ones before it. */
 static int
 take_heads(struct http2_stream *st, const struct iovec *iov, int n, size_t all)
@@ -204,7 +193,7 @@ report(struct http2_stream *st)
 int64_t
 http2_reply_send(struct http2_stream *st, const struct iovec *iov, int n)
 {
-	size_t all = size_of(iov, n);
+	size_t all = iov_total(iov, n);
 
 	if (take_heads(st, iov, n, all) != 0) {
 		st->taken = 0;
@@ -238,7 +227,7 @@ offered(const struct http2_stream *st, const struct io_op *op)
 
 	if (op == NULL || op->kind != IO_SEND || st->broken)
 		return (0);
-	n = size_of(op->send.iov, op->send.n) - st->taken;
+	n = iov_total(op->send.iov, op->send.n) - st->taken;
 	return (st->left >= 0 && (uint64_t)st->left < n ? (size_t)st->left : n);
 }
 
@@ -329,7 +318,7 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 		st->left -= (int64_t)n;
 	if (st->left == 0)
 		st->out = OUT_DONE;
-	if (st->left == 0 || st->taken == size_of(op->send.iov, op->send.n))
+	if (st->left == 0 || st->taken == iov_total(op->send.iov, op->send.n))
 		complete(st, op);
 	return (0);
 }

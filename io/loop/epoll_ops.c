@@ -236,17 +236,6 @@ try_recv(struct io *io, struct io_op *op)
 	return (done_with(op, n));
 }
 
-static size_t
-iov_total(const struct iovec *iov, int n)
-{
-	size_t total = 0;
-	int i;
-
-	for (i = 0; i < n; i++)
-		total += iov[i].iov_len;
-	return (total);
-}
-
 union fd_message {
 	struct cmsghdr head;
 	char bytes[CMSG_SPACE(sizeof(int))];
