@@ -659,6 +659,53 @@ UP_TEST("/http2/draining")
 	g_assert_cmpint(now.err, ==, 0);
 }
 
+/* What is on its way is taken, whatever comes before it. */
+UP_TEST("/http2/draining without a request")
+{
+	int32_t id;
+
+	now.room = 500; /* the notice and the PING are sent, and not read yet */
+	http2_drain(h2);
+	server_runs();
+	now.room = 0;
+	nghttp2_submit_window_update(client, NGHTTP2_FLAG_NONE, 0, 1000);
+	exchange();
+	g_assert_cmpint(now.received, ==, 0);
+	g_assert_false(http2_is_drained(h2));
+	id = ask(GET);
+	exchange();
+	g_assert_cmpuint(nowners, ==, 1);
+	now.room = SIZE_MAX;
+	exchange();
+	g_assert_cmpint(now.last, ==, id);
+	answer(OK "Content-Length: 0\r\n\r\n");
+	is_reply(id, 200, "content-length=0|", "");
+	g_assert_true(http2_is_drained(h2));
+}
+
+/* The client goes when it has its replies. */
+UP_TEST("/http2/the client's GOAWAY")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	nghttp2_submit_goaway(client, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
+	exchange();
+	g_assert_cmpint(now.received, ==, 0);
+	answer(OK "Content-Length: 2\r\n\r\nok");
+	is_reply(id, 200, "content-length=2|", "ok");
+	g_assert_cmpuint(now.ended, ==, 0);
+	g_assert_null(http2_why(h2));
+}
+
+UP_TEST("/http2/the client's GOAWAY without a request")
+{
+	nghttp2_submit_goaway(client, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
+	exchange();
+	g_assert_cmpint(now.received, ==, -EPROTO); /* to be closed, and not a failure */
+	g_assert_null(http2_why(h2));
+}
+
 UP_TEST("/http2/the end says what was taken")
 {
 	int32_t id = ask(GET);
