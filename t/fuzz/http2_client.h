@@ -32,6 +32,7 @@ static bool http2_event(char kind, struct text t);
 
 static nghttp2_hd_deflater *deflater;
 static bool has_begun;
+static const struct io_sock *client_sock;
 
 static void
 put_frame(unsigned type, unsigned flags, unsigned id, const void *p, size_t n)
@@ -211,9 +212,108 @@ http2_event(char kind, struct text t)
 	if (!has_begun && kind != 'c')
 		put_preface();
 	has_begun = true;
+	if (client_sock == NULL && recv_of(0) != NULL)
+		client_sock = recv_of(0)->sock;
 	if (v.to_say[0].n > IO_WINDOW / 2) /* more than the server reads at a time */
 		return (true);
 	return (stream_event(kind, t) || other_event(kind, t));
+}
+
+/* ---- what the client has received */
+
+struct seen {
+	bool ended;
+	int status;
+	int64_t length; /* -1: none was announced */
+	int64_t bytes;
+};
+
+static struct seen seen[256]; /* of streams 1, 3, ... */
+static nghttp2_hd_inflater *inflater;
+
+static void
+field_came(struct seen *s, const nghttp2_nv *nv)
+{
+	struct text name = { (const char *)nv->name, nv->namelen };
+	struct text value = { (const char *)nv->value, nv->valuelen };
+	uint64_t n;
+
+	if (text_eq(name, TEXT(":status")) && text_u64(value, &n) == 0)
+		s->status = (int)n;
+	if (text_eq(name, TEXT("content-length")) && text_u64(value, &n) == 0)
+		s->length = (int64_t)n;
+	must(!text_eq(name, TEXT("connection")) && !text_eq(name, TEXT("transfer-encoding")));
+}
+
+static void
+block_came(struct seen *s, const uint8_t *p, size_t n, bool ends)
+{
+	int flags = NGHTTP2_HD_INFLATE_EMIT;
+	nghttp2_nv nv;
+	ssize_t k;
+
+	s->length = -1;
+	while ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+		flags = 0;
+		k = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, p, n, ends);
+		must(k >= 0);
+		p += k;
+		n -= (size_t)k;
+		if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0)
+			field_came(s, &nv);
+	}
+	if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0)
+		nghttp2_hd_inflate_end_headers(inflater);
+}
+
+/* A reply has the bytes that its head announces, or its stream is reset. */
+static void
+frame_came(unsigned type, unsigned flags, unsigned id, const uint8_t *p, size_t n)
+{
+	struct seen *s = &seen[id / 2 % 256];
+
+	if (type > NGHTTP2_HEADERS)
+		return;
+	must(id % 2 == 1 && !s->ended);
+	if (type == NGHTTP2_HEADERS) {
+		must(s->status < 200 && (flags & NGHTTP2_FLAG_END_HEADERS) != 0);
+		block_came(s, p, n, true);
+	} else {
+		must(s->status >= 200);
+		s->bytes += (int64_t)n;
+		must(s->length < 0 || s->bytes <= s->length);
+	}
+	s->ended = (flags & NGHTTP2_FLAG_END_STREAM) != 0;
+	if (s->ended && type == NGHTTP2_DATA)
+		must(s->length < 0 || s->bytes == s->length);
+}
+
+static void
+check_frames(struct text t)
+{
+	const uint8_t *p = (const uint8_t *)t.p, *end = p + t.n;
+	size_t n;
+
+	must(nghttp2_hd_inflate_new(&inflater) == 0);
+	memset(seen, 0, sizeof(seen));
+	for (; end - p >= 9; p += 9 + n) {
+		n = (size_t)(p[0] << 16 | p[1] << 8 | p[2]);
+		if (n > (size_t)(end - p) - 9)
+			break; /* the rest was not sent */
+		frame_came(p[3], p[4], (unsigned)(p[5] << 24 | p[6] << 16 | p[7] << 8 | p[8]),
+		    p + 9, n);
+	}
+	nghttp2_hd_inflate_del(inflater);
+}
+
+/* Also of HTTP/1, if the preface was none. */
+static void
+check_sent(void)
+{
+	struct text t = client_sock != NULL ? sim_sent(io, client_sock) : TEXT_NONE;
+
+	if (t.n >= 9 && memcmp(t.p, "HTTP/", 5) != 0)
+		check_frames(t);
 }
 
 static void
@@ -222,11 +322,14 @@ http2_up(unsigned config, unsigned by_hand)
 	has_begun = false;
 	must(nghttp2_hd_deflate_new(&deflater, 4096) == 0);
 	up(config, by_hand);
+	client_sock = NULL;
 }
 
 static void
 http2_down(void)
 {
+	check_sent();
+	must(w->nstreams == 0);
 	down();
 	nghttp2_hd_deflate_del(deflater);
 }
