@@ -26,8 +26,8 @@
 #define HTTP2_PIECES    64 /* of a batch */
 /* A shorter piece is copied: a part of a send costs as much. */
 #define HTTP2_IN_PLACE 2048u
-/* An update of a window by less costs more. */
-#define HTTP2_WINDOW_SMALL 1024u
+/* An update of a window by less costs more.  A client may have windows of 511 bytes. */
+#define HTTP2_WINDOW_SMALL 256u
 /* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
 #define HTTP2_EARLY 8u
 
