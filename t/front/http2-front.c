@@ -256,7 +256,7 @@ client_write(struct conn *c, struct exchange *x)
 	return (true);
 }
 
-/* The server has answered before the body was whole.  True if the rest is short: then it is skipped. */
+/* The server has answered before the body was whole.  Skips the rest if it is short. */
 static bool
 skip_body(struct conn *c, struct exchange *x)
 {

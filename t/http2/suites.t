@@ -8,7 +8,7 @@ use Test::More;
 use Test::Server;
 use Test::Util ();
 
-my @selection = qw(server/not-modified server/ranges server/conditions server/limits module/rewrite module/auth-basic module/deflate
+my @selection = qw(server/not-modified server/ranges server/conditions module/rewrite module/auth-basic module/deflate
 	module/cgi proxy/proxy proxy/http proxy/streams);
 $ENV{TEST_HTTP} = 2;
 my $srv = Test::Server->start(conf => qq{server.modules += ("mod_accesslog")\naccesslog.filename = "\@RUN\@/access.log"\naccesslog.format = "%H %U %h"\n});
