@@ -765,6 +765,83 @@ UP_TEST("/http2/what is no HTTP/2")
 	g_assert_cmpuint(now.ended, ==, 1);
 }
 
+/* nghttp2 skips it. */
+UP_TEST("/http2/a stream that depends on itself")
+{
+	g_string_append_len(raw, "\0\0\5\2\0\0\0\0\3\0\0\0\3\0", 14);
+	exchange();
+	g_assert_cmpint(now.received, ==, -EPROTO);
+	g_assert_nonnull(http2_why(h2));
+	http2_end(h2);
+	exchange();
+	g_assert_cmpuint(now.code, ==, NGHTTP2_PROTOCOL_ERROR);
+	g_assert_cmpuint(now.ended, ==, 1);
+}
+
+UP_TEST("/http2/no preface")
+{
+	const struct http2_conf conf = { .max_streams = 100, .max_head = 8192 };
+	struct io_sock other;
+	struct http2 *h;
+
+	io_sock_init(&other, 8);
+	h = http2_new(io, &other, &conf, &owner_calls, &now);
+	g_assert_cmpint(http2_receive(h, TEXT("GET / HTTP/1.1\r\nHost: a\r\n\r\n")), ==, -EPROTO);
+	g_assert_nonnull(http2_why(h));
+	http2_end(h);
+	sim_run(io);
+	while (sim_find(io, IO_SEND, &other) != NULL) {
+		sim_send(io, sim_find(io, IO_SEND, &other), SIZE_MAX);
+		sim_run(io);
+	}
+	g_assert_cmpuint(now.ended, ==, 1);
+	g_assert_false(http2_is_busy(h));
+	http2_free(h);
+}
+
+/* The op of a rate that waits. */
+UP_TEST("/http2/the client resets a stream that pauses")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	say_op(&owner[0], IO_PAUSE, 1000);
+	op_submit(io, &owner[0].wr);
+	exchange();
+	sim_advance_ms(io, 1100);
+	g_assert_cmpint(owner[0].wr_res, ==, -ETIMEDOUT);
+	say_op(&owner[0], IO_PAUSE, 1000);
+	op_submit(io, &owner[0].wr);
+	reset(id);
+	g_assert_cmpint(owner[0].wr_res, ==, 0);
+	close_owner(&owner[0], true);
+	is_over(id, NGHTTP2_CANCEL);
+}
+
+/* An op that was cancelled leaves room for the next one. */
+UP_TEST("/http2/ops that are cancelled")
+{
+	int32_t id = ask_with(POST, 0, false);
+
+	now.deaf = true;
+	exchange();
+	hear(&owner[0]);
+	say_many(&owner[0], 100000);
+	exchange();
+	op_cancel(io, &owner[0].rd);
+	sim_run(io);
+	g_assert_cmpint(owner[0].rd_res, ==, -ECANCELED);
+	hear(&owner[0]);
+	more_body(id, 3, true);
+	exchange();
+	g_assert_cmpstr(owner[0].got->str, ==, "3\r\nuuu\r\n0\r\n\r\n");
+	op_cancel(io, &owner[0].wr);
+	sim_run(io);
+	g_assert_cmpint(owner[0].wr_res, ==, -ECANCELED);
+	close_owner(&owner[0], true);
+	is_over(id, NGHTTP2_INTERNAL_ERROR);
+}
+
 UP_TEST("/http2/how long a head takes")
 {
 	static const char begin[] = "\0\0\x05\x01\x01\0\0\0\x01\x82\x84\x86\x01\x01";
