@@ -130,6 +130,7 @@ struct io {
 	unsigned held_jobs;   /* in threads that may wake the loop later: see IO_LOOK_MS */
 	struct io_health health;
 	struct list ready;
+	struct list *early; /* the last of those that go before all others; NULL: none yet */
 	uint64_t inflight;
 	char *lent; /* lent to the current callback */
 	/* left in the turn of the current connection: see io_follow() */
@@ -168,7 +169,8 @@ void io_dispatch(struct io *, int64_t budget);
 void io_complete(struct io_op *, int64_t res); /* from any state: done() is due */
 /* likewise for a send or a connect, through io_follow() */
 void io_complete_next(struct io_op *, int64_t res);
-/* likewise, before all others: its request ends, and its memory is in the processor's cache */
+/* likewise, before all others but those of the same callback: its request ends, and its memory is
+ * in the processor's cache */
 void io_complete_first(struct io_op *, int64_t res);
 /* deadline or cancel: removes the op from everything it waits for */
 void io_finish_early(struct io_op *, int64_t res);

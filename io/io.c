@@ -246,7 +246,9 @@ io_complete_first(struct io_op *op, int64_t res)
 	op->res = res;
 	list_del(&op->timer);
 	list_del(&op->link);
-	io_ready_first(op->io, op, OP_READY);
+	op->state = OP_READY;
+	list_add_head(op->io->early != NULL ? op->io->early : &op->io->ready, &op->link);
+	op->io->early = &op->link;
 }
 
 /* A connection has had its turn if it only continues its own send. */
@@ -264,6 +266,7 @@ op_done(struct io *io, struct io_op *op)
 {
 	list_del(&op->timer);
 	op->state = OP_IDLE;
+	io->early = NULL;
 	begin_turn(io, op);
 	if (op->at.start == 0)
 		op->at.start = op->at.end = io->now;

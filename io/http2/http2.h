@@ -68,6 +68,7 @@ bool http2_is_draining(const struct http2 *); /* the client has not answered yet
 bool http2_is_drained(const struct http2 *);  /* none runs, and none follows */
 /* The same, and ended() follows when all is sent. */
 void http2_end(struct http2 *);
-void http2_stop(struct http2 *); /* sends no more; ended() follows if an op is in flight */
+/* Sends no more, and breaks all streams; ended() follows if an op is in flight. */
+void http2_stop(struct http2 *);
 
 #endif

@@ -50,16 +50,22 @@ http2_check(struct http2 *h, int rc)
 }
 
 static void
-ended(struct http2 *h, int err)
+break_streams(struct http2 *h)
 {
 	struct http2_stream *st;
 
+	list_each(st, &h->streams, link)
+		http2_stream_broken(st);
+}
+
+static void
+ended(struct http2 *h, int err)
+{
 	h->stopped = true;
 	if (err != 0) {
 		h->over = true;
 		h->err = err;
-		list_each(st, &h->streams, link)
-			http2_stream_broken(st);
+		break_streams(h);
 	}
 	h->calls->ended(h, err); /* may free *h */
 }
@@ -479,6 +485,7 @@ http2_end(struct http2 *h)
 void
 http2_stop(struct http2 *h)
 {
+	break_streams(h);
 	h->stopped = h->over = true;
 	if (h->sending)
 		op_cancel(h->io, &h->send);

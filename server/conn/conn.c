@@ -136,6 +136,8 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
+	if (c->parent != NULL && r->conf != NULL)
+		conn_http2_routed(c);
 	if (status != 0)
 		return (conn_refuse(c, status, why));
 	if (r->http.expect_continue && r->conf->reject_expect)
@@ -430,8 +432,11 @@ conn_stop_all(struct worker *w)
 {
 	struct conn *c;
 
-	list_each(c, &w->conns, link)
+	list_each(c, &w->conns, link) {
 		conn_stop(c);
+		if (c->h2_lost)
+			conn_cut_streams(c);
+	}
 }
 
 struct conn *

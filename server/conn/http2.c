@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "io/http2/http2.h"
 #include "server/conn/impl.h"
-#include "server/module/module.h"
+#include "server/request/request.h"
 
 #define LINGER_MS 2000u
 #define DRAIN_MS  1000u /* between two looks at a client that has not answered yet */
@@ -99,16 +99,37 @@ conn_stream_left(struct conn *c)
 }
 
 void
-conn_stop_streams(struct conn *p)
+conn_cut_streams(struct conn *p)
 {
 	struct conn *c;
 
 	list_each(c, &p->streams, link)
 		conn_stop(c);
+}
+
+/* A reply on its way sees that its client has gone, and says so in the logs. */
+void
+conn_stop_streams(struct conn *p)
+{
+	struct conn *c;
+
 	http2_stop(p->h2);
+	list_each(c, &p->streams, link)
+		if (!(p->h2_lost && c->sending))
+			conn_stop(c);
 }
 
 /* ---- the connection */
+
+static const struct conn_state *
+client_left(struct conn *p)
+{
+	if (p->nstreams != 0)
+		count(p->w->base.counts.conn, client_gone);
+	p->h2_lost = true;
+	conn_stop(p);
+	return (WAIT);
+}
 
 /* All is sent, or nothing more can be. */
 static void
@@ -119,9 +140,7 @@ session_ended(struct http2 *h, int err)
 	if (conn_ended_while_waiting(p))
 		return;
 	if (err != 0) {
-		if (p->nstreams != 0)
-			count(p->w->base.counts.conn, client_gone);
-		conn_stop(p);
+		(void)client_left(p);
 		return;
 	}
 	p->h2_ended = true;
@@ -168,12 +187,9 @@ tell_over(const struct conn *p)
 static const struct conn_state *
 over(struct conn *p)
 {
-	struct conn *c;
-
 	tell_over(p);
 	p->h2_over = true;
-	list_each(c, &p->streams, link)
-		conn_stop(c);
+	conn_cut_streams(p);
 	http2_end(p->h2);
 	return (WAIT);
 }
@@ -221,16 +237,24 @@ patience(const struct conn *p)
 	return (head < ms ? head : ms);
 }
 
+/* The settings of the last request are those of the connection, as in HTTP/1. */
+void
+conn_http2_routed(struct conn *c)
+{
+	const struct conf *v = c->r->conf;
+	struct conn *p = c->parent;
+
+	p->idle_s = (uint32_t)v->keepalive_idle;
+	if (c->nreq >= v->keepalive_requests)
+		p->close_after = true;
+}
+
 void
 conn_http2_look(struct conn *p)
 {
-	const struct conf *v = p->w->base.global;
-
 	if (p->closing || p->h2_over)
 		return;
-	p->idle_s = (uint32_t)(p->nreq != 0 ? v->keepalive_idle : v->read_idle);
-	if (p->nreq >= v->keepalive_requests || p->close_after ||
-	    counters_leaving(p->w->base.conf.counters_list))
+	if (p->close_after || (p->nreq != 0 && counters_leaving(p->w->base.conf.counters_list)))
 		http2_drain(p->h2);
 	if (http2_is_drained(p->h2)) {
 		p->h2_over = true;
@@ -247,15 +271,6 @@ too_late(struct conn *p)
 	else
 		count(p->w->base.counts.conn, bad_requests);
 	return (over(p));
-}
-
-static const struct conn_state *
-client_left(struct conn *p)
-{
-	if (p->nstreams != 0)
-		count(p->w->base.counts.conn, client_gone);
-	conn_stop(p);
-	return (WAIT);
 }
 
 const struct conn_state *

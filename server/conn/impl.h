@@ -108,6 +108,7 @@ struct conn {
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
 	bool h2_over;  /* no stream begins any more */
+	bool h2_lost;  /* its client has gone */
 	bool h2_ended; /* ... and nothing is left to be sent */
 	bool proxied;  /* the header of the PROXY protocol was read */
 	bool tls;      /* the client uses TLS, to this server or to the proxy */
@@ -186,7 +187,9 @@ void conn_addr_set(union io_addr *, const struct ip *, uint16_t port);
 bool conn_speaks_http2(const struct conn *);
 void conn_stream_left(struct conn *); /* a stream has closed; before it is freed */
 void conn_stop_streams(struct conn *);
-void conn_http2_look(struct conn *); /* whether it goes on */
+void conn_cut_streams(struct conn *);  /* also those that still say that their client has gone */
+void conn_http2_routed(struct conn *); /* a stream has its settings */
+void conn_http2_look(struct conn *);   /* whether it goes on */
 
 void conn_phase_begin(struct conn *, struct client_addr from);
 void conn_phase_end(struct conn *);

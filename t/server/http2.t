@@ -76,8 +76,26 @@ subtest 'files in clear' => sub {
 	files('clear', $srv, Test::Http2->connect($srv), 0);
 	my @lines = $srv->wait_lines(1, qr{^405 HTTP/2\.0 POST /a\.txt}, 'access.log');
 	is $lines[0], '405 HTTP/2.0 POST /a.txt localhost', 'the access log has the version and the host';
+	my $hot = Test::Http2->connect($srv);
+	$hot->gather(map { $hot->open(GET => "/$_.txt") } 1 .. 100);
+	my @order = map { m{ GET /([0-9]+)\.txt } } $srv->wait_lines(200, qr{^200 HTTP/2\.0 GET /[0-9]+\.txt }, 'access.log');
+	is_deeply [@order[-100 .. -1]], [1 .. 100], '... and streams in the order of their replies';
 	is $srv->get('/a.txt') =~ m{^HTTP/1\.1 200 .*\r\n\r\nhello\n\z}s, 1, 'HTTP/1.1 beside it';
 	cmp_ok $srv->counter('server.http2.streams'), '>=', 115, 'streams are counted';
+};
+
+subtest 'the client leaves in the middle of replies' => sub {
+	my $srv = Test::Server->start(conf => qq{accesslog.filename = "\@RUN\@/access.log"\naccesslog.format = "%X %U"\n});
+	$srv->write("large$_", $large{$_}) for keys %large;
+	for my $way (qw(abort finish)) {
+		my $h = Test::Http2->connect($srv, window => 10_000);
+		$h->open(GET => "/large$_") for 1 .. 3;
+		$h->await(sub ($f) { $f->{type} == DATA });
+		$h->$way;
+		$h->{conn}->sock->close;
+	}
+	my @cut = $srv->wait_lines(6, qr/^X /, 'access.log');
+	is_deeply [sort @cut], [sort map { ("X /large$_") x 2 } 1 .. 3], 'each has a line that says so';
 };
 
 subtest 'files with TLS' => sub {

@@ -163,6 +163,8 @@ status_byte(struct http *s, char c)
 
 	if (s->line < sizeof(status_form) - 1) {
 		form = status_form[s->line];
+		if (s->line == 5 && s->echoes && c == '2')
+			form = c;
 		if (form == '0' ? !byte_is_digit(c) : c != form)
 			return ("expected HTTP/1.x and a status");
 		if (s->line == 7)
