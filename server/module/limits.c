@@ -43,7 +43,7 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 	m->metered = METERED_REFUSED;
 	request_told(r)->over_rate = true;
 	count(r->worker->counts.module, requests_over_rate);
-	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
+	if (conn_over_rate(r, true) == OVER_RATE_MAX) {
 		count(r->worker->counts.module, over_rate_closed);
 		conn_leaves(r);
 	}
