@@ -683,6 +683,25 @@ UP_TEST("/http2/draining without a request")
 	g_assert_true(http2_is_drained(h2));
 }
 
+/* The caller asks again, now and then. */
+UP_TEST("/http2/draining a client that answers no PING")
+{
+	now.by_hand = true;
+	http2_drain(h2);
+	exchange();
+	g_assert_cmpuint(now.goaways, ==, 1);
+	g_assert_true(http2_is_draining(h2));
+	sim_advance_ms(io, 999);
+	http2_drain(h2);
+	g_assert_false(http2_is_drained(h2));
+	sim_advance_ms(io, 1);
+	http2_drain(h2);
+	g_assert_true(http2_is_drained(h2));
+	g_assert_false(http2_is_draining(h2));
+	exchange();
+	g_assert_cmpuint(now.goaways, ==, 2);
+}
+
 /* The client goes when it has its replies. */
 UP_TEST("/http2/the client's GOAWAY")
 {

@@ -1,8 +1,8 @@
 /* t/unit/io/http2_socket.c -- replies of HTTP/2 through a real socket that takes a part of each
  * send.
  *
- * Bodies are sent from where they lie.  Here each part has memory of its own, which is freed as soon
- * as its send has ended, and its bytes say where they belong. */
+ * Bodies are sent from where they lie.  Here each part has memory of its own, which is freed as
+ * soon as its send has ended, and its bytes say where they belong. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>

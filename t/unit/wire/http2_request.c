@@ -139,6 +139,8 @@ TEST("/http2-request/malformed fields")
 	static const struct row rows[] = {
 		{ GET "Accept x\n", name },
 		{ GET "accepT x\n", name },
+		{ GET "x-A x\n", name },
+		{ GET "x-Z x\n", name },
 		{ GET "x\ry z\n", name },
 		{ GET "x:y z\n", name },
 		{ GET "x\x7f z\n", name },
