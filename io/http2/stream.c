@@ -210,13 +210,20 @@ stream_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 	return (st->broken ? -EPIPE : http2_reply_send(st, iov, n));
 }
 
+static bool
+sends(const struct io_op *op)
+{
+	return (op != NULL && (op->kind == IO_SEND || op->kind == IO_WRITABLE));
+}
+
 bool
 http2_streams_wait(const struct http2 *h)
 {
 	const struct http2_stream *st;
 
 	list_each(st, &h->streams, link)
-		if (st->sock != NULL && (st->sock->hints & SOCK_WRITABLE) == 0)
+		if (st->sock != NULL && ((st->sock->hints & SOCK_WRITABLE) == 0 ||
+					    (sends(st->sock->wr) && http2_stream_is_blocked(st))))
 			return (true);
 	return (false);
 }

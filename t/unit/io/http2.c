@@ -283,6 +283,7 @@ UP_TEST("/http2/the client's windows hold a body back")
 	g_assert_cmpuint(reply_of(id)->body->len, ==, WINDOW);
 	g_assert_cmpint(owner[0].wr_res, ==, -EINPROGRESS);
 	g_assert_true(http2_stream_is_blocked(stream_of_owner(&owner[0])));
+	g_assert_true(http2_waits(h2));
 	now.deaf = false;
 	nghttp2_session_consume(client, id, WINDOW);
 	exchange();
@@ -327,6 +328,22 @@ UP_TEST("/http2/a body in chunks")
 	exchange();
 	g_assert_cmpstr(owner[0].got->str, ==,
 	    "5\r\nuuuuu\r\n11\r\nuuuuuuuuuuuuuuuuu\r\n0\r\n\r\n");
+	answer(OK "Content-Length: 0\r\n\r\n");
+	is_over(id, NGHTTP2_NO_ERROR);
+}
+
+/* It comes alone, and the reader waits already. */
+UP_TEST("/http2/the end of a body")
+{
+	int32_t id = ask_with(POST, 0, false);
+
+	exchange();
+	hear(&owner[0]);
+	exchange();
+	g_assert_cmpint(owner[0].rd_res, ==, -EINPROGRESS);
+	more_body(id, 0, true);
+	exchange();
+	g_assert_cmpstr(owner[0].got->str, ==, "0\r\n\r\n");
 	answer(OK "Content-Length: 0\r\n\r\n");
 	is_over(id, NGHTTP2_NO_ERROR);
 }
@@ -755,6 +772,23 @@ UP_TEST("/http2/a socket that fails")
 	g_assert_cmpint(now.err, ==, -ECONNRESET);
 	g_assert_cmpint(owner[0].wr_res, <, 0);
 	g_assert_cmpint(owner[1].rd_res, ==, -ECONNRESET);
+}
+
+UP_TEST("/http2/a worker that stops")
+{
+	ask(GET);
+	exchange();
+	g_assert_false(http2_waits(h2));
+	now.room = 0;
+	say_many(&owner[0], MANY);
+	server_runs();
+	g_assert_true(http2_is_busy(h2));
+	http2_stop(h2);
+	server_runs();
+	g_assert_false(http2_is_busy(h2));
+	g_assert_cmpuint(now.ended, >=, 1);
+	g_assert_cmpint(now.err, ==, -ECANCELED);
+	g_assert_cmpint(owner[0].wr_res, <, 0);
 }
 
 /* A socket that stays full. */

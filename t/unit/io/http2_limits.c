@@ -88,13 +88,13 @@ padding(void)
 static void
 small_window(void)
 {
-	frame(NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+	frame(NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\xff", 4); /* HTTP2_WINDOW_SMALL - 1 */
 }
 
 static void
 window(void)
 {
-	frame(NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\x04\0", 4);
+	frame(NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\x01\0", 4);
 }
 
 static void
