@@ -82,8 +82,6 @@ struct conf {
 	 * after a reload or an upgrade has none. */
 	uint64_t graceful_s;
 	bool graceful_set;
-	/* ... HTTP/2 over TLS, and without TLS. */
-	bool h2proto, h2c;
 	/* server.http-parseopts: URLPATH_SLASHES ... of wire/urlpath.h */
 	unsigned url_checks;
 	/* made by the worker's derive(): root descriptor, mime table ... */

@@ -182,10 +182,10 @@ subtest 'a reload loses no request' => sub {
 };
 
 subtest 'server.feature-flags takes known keys and names the others' => sub {
-	my $srv = Test::Server->start(conf => 'server.feature-flags = ( "server.h2proto" => "enable" )');
+	my $srv = Test::Server->start(conf => 'server.feature-flags = ( "auth.delay-invalid-creds" => "disable" )');
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'a key without effect does not stop the start';
-	$srv->log_has(qr/server\.feature-flags: \\?"server\.h2proto\\?" has no effect/, '... and is named');
+	$srv->log_has(qr/server\.feature-flags: \\?"auth\.delay-invalid-creds\\?" has no effect/, '... and is named');
 	my $bad = $srv->run . '/bad.conf';
 	Test::Util::put($bad, qq{server.document-root = "/"\nserver.feature-flags = ( "server.graceful-shutdown-timeout" => "soon" )\n});
 	my $said = qx{"@{[ Test::Util::program('accel-server') ]}" -t -f $bad 2>&1};

@@ -71,7 +71,7 @@ subtest 'reload' => sub {
 	my @h = busy($srv);
 	my ($h) = @h;
 	ok reload($srv), 'the new configuration serves';
-	ok $h->await(sub ($f) { $f->{type} == GOAWAY && $h->{goaway}[0] < 0x7fff_ffff }), 'the old connection is told which stream was the last';
+	ok $h->await(sub ($f) { $f->{type} == GOAWAY && $h->{goaway}[0] < 0x7fff_ffff }), 'GOAWAY on the old connection names the last stream';
 	is_deeply [@{ $h->{goaway} }[0, 1]], [5, NO_ERROR], 'the third';
 	my $late = $h->open(GET => '/a');
 	is finish(@h), $whole, 'its streams end whole';

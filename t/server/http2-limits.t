@@ -69,7 +69,7 @@ subtest 'streams at once' => sub {
 	my @id = map { $h->open(GET => '/large') } 1 .. 110;
 	$h->gather(@id[100 .. 109]);
 	ok $h->alive, 'ten too many';
-	is $h->{settings}{ +MAX_CONCURRENT_STREAMS }, 100, 'the limit is told';
+	is $h->{settings}{ +MAX_CONCURRENT_STREAMS }, 100, 'SETTINGS name the limit';
 	is_deeply [map { $h->reply($_)->{error} // 'none' } @id], [('none') x 100, (REFUSED_STREAM) x 10], 'those are refused, to be sent again';
 	$h->abort;
 	flood('again and again', 'ENHANCE_YOUR_CALM', 'flood-streams', sub ($k) {
@@ -170,7 +170,7 @@ subtest 'a frame that is too large' => sub {
 	flood('DATA', 'FRAME_SIZE_ERROR', undef, sub ($h) { $h->send(bytes(DATA, 0, 1, 'x' x 20_000)) });
 	flood('PUSH_PROMISE', 'PROTOCOL_ERROR', undef, sub ($h) { $h->frame(PUSH_PROMISE, END_HEADERS, 1, pack('N', 2) . "\x82") });
 	flood('a stream with an even number', 'PROTOCOL_ERROR', undef, sub ($h) { $h->send(head_of($h, 2)) });
-	allowed('a type that nobody knows', sub ($h) { $h->frame(99, 255, 7, 'anything') });
+	allowed('an unknown type', sub ($h) { $h->frame(99, 255, 7, 'anything') });
 };
 
 # ---------------------------------------------------------------- afterwards

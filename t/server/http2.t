@@ -203,7 +203,7 @@ subtest 'Expect: 100-continue' => sub {
 # ---------------------------------------------------------------- switched off
 
 subtest 'server.h2proto' => sub {
-	my $srv = start($tls . qq{server.feature-flags = ( "server.h2proto" => "disable" )\n});
+	my $srv = start("${tls}server.h2proto = \"disable\"\n");
 	is(Test::Http2->connect($srv, tls => 1, preface => 0, alpn => ['h2', 'http/1.1'])->{alpn}, 'http/1.1', 'ALPN chooses http/1.1');
 	is_deeply [curl($srv, "https://127.0.0.1:@{[ $srv->port ]}/a.txt")], [0, '1.1 200', "hello\n"], 'curl falls back';
 	my $clear = start(qq{server.feature-flags = ( "server.h2proto" => "disable" )\n});
@@ -215,6 +215,24 @@ subtest 'server.h2c' => sub {
 	my $flag = qq{server.feature-flags = ( "server.h2c" => "disable" )\n};
 	like start($flag)->request(PREFACE), qr{^HTTP/1\.1 (?:400|505) }, 'in clear the preface is a bad request';
 	is(Test::Http2->connect(start("$tls$flag"), tls => 1)->get('/a.txt')->{body}, "hello\n", 'with TLS it is spoken');
+};
+
+subtest 'doc/server.md' => sub {
+	my ($chapter) = slurp("$FindBin::Bin/../../doc/server.md") =~ /^## HTTP\/2\n(.*?)^## /ms;
+	my @line = $chapter =~ /^ {4}(\S.*)\n/mg;
+	my @flag = grep { /^server\./ } @line;
+	is scalar @flag, 2, 'two settings';
+	is start("$_\n")->get('/a.txt') =~ m{^HTTP/1\.1 200 } ? 1 : 0, 1, $_ for @flag;
+	need_program('h2load', 'nghttp2-client');
+	my $srv = start();
+	$srv->write('page.txt', "page\n");
+	my $bin = Test::Util::program('accel-load') =~ s{/[^/]+\z}{}r;
+	for my $command (grep { /^(?:h2load|accel-load|curl) / } @line) {
+		my $here = $command =~ s/8080/$srv->port/er;
+		my $said = qx{PATH="$bin:\$PATH" $here 2>&1};
+		is $?, 0, $command;
+		like $said, qr/5000 succeeded|5000 answered|^page$/mi, 'it has got all';
+	}
 };
 
 # ---------------------------------------------------------------- the end

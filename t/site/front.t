@@ -82,6 +82,14 @@ subtest 'HAProxy' => sub {
 	check(front('haproxy', $defaults . lines_after('HAProxy in front'), $with_header, ':443' => '127.0.0.1:8080'), $with_header, '1.1', '2');
 };
 
+subtest 'HAProxy, HTTP/2 on both sides' => sub {
+	my $defaults = "defaults\n\ttimeout connect 5s\n\ttimeout client 1m\n\ttimeout server 1m\n";
+	my $srv = server(lines_after('HTTP/2 on both sides', 1));
+	my $site = front('haproxy', $defaults . lines_after('HTTP/2 on both sides'), $srv, ':443' => '127.0.0.1:8080');
+	check($site, $srv, '1.1', '2');
+	like $srv->log('access.log'), qr{"GET /page\.txt HTTP/2\.0"}, 'accel-server gets HTTP/2';
+};
+
 subtest 'hitch' => sub {
 	my $user = $> == 0 ? qq{user = "nobody"\n} : '';
 	check(front('hitch', lines_after('hitch in front') . $user, $with_header, '[*]:443' => '[127.0.0.1]:8080'), $with_header, '1.1');

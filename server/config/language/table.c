@@ -306,7 +306,6 @@ cfg_table_defaults(struct config *cfg, struct conf *out)
 	out->proxy_block = out->proxy_number = -1;
 	out->authorizer_block = out->authorizer_number = -1;
 	out->graceful_s = GRACEFUL_DEFAULT_S;
-	out->h2proto = out->h2c = true;
 	for (d = 0; d < NDIRECTIVES; d++) {
 		e.key = text_of(directives[d].name);
 		if (shapes[d].type >= DT_LIST)
