@@ -148,8 +148,9 @@ void http2_stream_ended(struct http2_stream *);
 void http2_stream_broken(struct http2_stream *); /* reset, or the connection is gone */
 void http2_stream_closed(struct http2_stream *, uint32_t code);
 void http2_stream_reset(struct http2_stream *, uint32_t code);
-void http2_streams_unblock(struct http2 *);    /* the socket has room, or windows have opened */
-void http2_streams_stuck(struct http2 *);      /* ... it is full: pages are given back */
+void http2_streams_unblock(struct http2 *); /* the socket has room, or windows have opened */
+void http2_streams_stuck(struct http2 *);   /* ... they are full: pages are given back */
+void http2_stream_give_back(struct http2_stream *);
 bool http2_streams_wait(const struct http2 *); /* for windows of the client */
 bool http2_stream_is_blocked(const struct http2_stream *);
 void http2_stream_resume(struct http2_stream *);

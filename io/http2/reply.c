@@ -320,5 +320,7 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 		st->out = OUT_DONE;
 	if (st->left == 0 || st->taken == iov_total(op->send.iov, op->send.n))
 		complete(st, op);
+	else if (nghttp2_session_get_stream_remote_window_size(ng, st->id) <= (int32_t)n)
+		http2_stream_give_back(st); /* this frame has filled the window */
 	return (0);
 }

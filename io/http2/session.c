@@ -180,7 +180,11 @@ collect(struct http2 *h)
 		return (-ENOMEM);
 	h->out_size = h->io->window;
 	h->out_n = 0;
-	return (nghttp2_session_send(h->ng) == 0 ? 0 : -ENOMEM);
+	if (nghttp2_session_send(h->ng) != 0)
+		return (-ENOMEM);
+	if (nghttp2_session_get_remote_window_size(h->ng) <= 0)
+		http2_streams_stuck(h);
+	return (0);
 }
 
 /* ---- sending */

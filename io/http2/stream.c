@@ -240,8 +240,8 @@ http2_streams_unblock(struct http2 *h)
 }
 
 /* A send by reference would pin its pages for as long as the client likes. */
-static void
-give_pages_back(struct http2_stream *st)
+void
+http2_stream_give_back(struct http2_stream *st)
 {
 	struct io_op *op = st->sock != NULL ? st->sock->wr : NULL;
 
@@ -259,7 +259,7 @@ http2_streams_stuck(struct http2 *h)
 	struct http2_stream *st;
 
 	list_each(st, &h->streams, link)
-		give_pages_back(st);
+		http2_stream_give_back(st);
 }
 
 /* ---- the end */

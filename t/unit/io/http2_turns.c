@@ -235,6 +235,42 @@ TEST("/http2-turns/a full socket gives pages back")
 	down();
 }
 
+static void
+check_full_windows(unsigned n)
+{
+	unsigned i;
+
+	up();
+	now.deaf = true;
+	for (i = 0; i < n; i++)
+		id[i] = ask(GET);
+	exchange();
+	for (i = 0; i < n; i++)
+		say_head(&owner[i], OK "Content-Length: 2097152\r\n\r\n");
+	exchange();
+	for (i = 0; i < n; i++)
+		say_pages(&owner[i], many, LARGE);
+	exchange();
+	for (i = 0; i < n; i++)
+		g_assert_cmpint(owner[i].wr_res, !=, -EINPROGRESS);
+	say_op(&owner[0], IO_WRITABLE, 0);
+	op_submit(io, &owner[0].wr);
+	exchange();
+	g_assert_cmpint(owner[0].wr_res, ==, -EINPROGRESS);
+	nghttp2_session_consume(client, id[0], 65535);
+	nghttp2_session_consume(client, id[n - 1], 65535);
+	exchange();
+	g_assert_cmpint(owner[0].wr_res, ==, 0);
+	down();
+}
+
+/* A stream's own, or the connection's. */
+TEST("/http2-turns/full windows give pages back")
+{
+	check_full_windows(1);
+	check_full_windows(5);
+}
+
 TEST("/http2-turns/a full socket keeps little")
 {
 	unsigned i;
