@@ -236,6 +236,8 @@ TEST("/http2-request/CONNECT and tunnels")
 		{ ":method CONNECT\n:authority h\n:scheme http\n", lonely },
 		{ TUNNEL "sec-websocket-version 13\n",
 		    "GET /chat HTTP/2.0\r\nHost: h\r\nsec-websocket-version: 13\r\n" ANY "\r\n" },
+		{ ":method CONNECT\n:path /chat\n:scheme https\n:authority h\n:protocol other\n",
+		    "CONNECT h HTTP/2.0\r\nHost: h\r\n\r\n" },
 		{ GET ":protocol websocket\n", ":protocol without the method CONNECT" },
 		{ ":method CONNECT\n:protocol websocket\n:authority h\n",
 		    "a pseudo-header field is missing" },
