@@ -61,8 +61,8 @@ size_t http2_head_bytes(const struct http2 *);
 /* NULL, or why the connection is over, a constant text. */
 const char *http2_why(const struct http2 *);
 
-/* No further streams: tells the client which were taken, when it has answered, or at the next call a
- * second later.  Running ones go on. */
+/* No further streams: tells the client which were taken, when it has answered, or at the next call
+ * a second later.  Running ones go on. */
 void http2_drain(struct http2 *);
 bool http2_is_draining(const struct http2 *); /* the client has not answered yet */
 bool http2_is_drained(const struct http2 *);  /* none runs, and none follows */

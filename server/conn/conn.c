@@ -298,8 +298,10 @@ sender_ended(struct sender *s, int err)
 	}
 	if (sent != NULL) {
 		sent(r, err);
-		/* A 1xx was sent, or a part of a reply, and the application still thinks. */
-		if (c->state == &st_handle && (c->r->status == 0 || c->handler->watches))
+		/* A 1xx was sent, or a part of a reply, and the application still thinks.  A stream
+		 * that is reset in the middle of a reply makes room for another one. */
+		if (c->state == &st_handle &&
+		    (c->r->status == 0 || c->handler->watches || c->parent != NULL))
 			conn_watch(c);
 		return;
 	}
@@ -375,7 +377,7 @@ closed(struct io_op *op)
 	accept_resume(w);
 }
 
-/* The client may leave while it is told why its connection ends; its streams end first, and call
+/* The client may leave while it learns why its connection ends; its streams end first, and call
  * conn_ended_while_waiting(). */
 static bool
 waits_for_streams(struct conn *c)

@@ -17,7 +17,10 @@
 #include "server/request/request.h"
 
 #define LINGER_MS 2000u
-#define DRAIN_MS  1000u /* between two looks at a client that has not answered yet */
+/* Streams that have ended for the client may still wait for a disk or an application: all together,
+ * times server.max-streams-per-connection. */
+#define ENDING_MAX 2u
+#define DRAIN_MS   1000u /* between two looks at a client that has not answered yet */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
 #define PRI "PRI * HTTP/2.0"
@@ -73,7 +76,8 @@ stream_begins(struct http2 *h, struct io_transport *t, struct text head)
 {
 	struct conn *p = http2_owner(h), *c;
 
-	if (p->closing || (c = stream_make(p, t)) == NULL)
+	if (p->closing || p->nstreams >= ENDING_MAX * (unsigned)p->w->base.global->max_streams ||
+	    (c = stream_make(p, t)) == NULL)
 		return (false);
 	shared_set(c->w->nstreams, c->w->nstreams + 1);
 	p->nstreams++;

@@ -9,7 +9,7 @@
 struct http {
 	/* of the request */
 	bool keep, head, chunks_out, upgrade;
-	/* The application says HTTP/2.0 in its status line if the client does, and frames as ever. */
+	/* The application says HTTP/2.0 if the client does, and frames are as ever. */
 	bool echoes;
 	/* of the reply */
 	uint8_t phase, minor;

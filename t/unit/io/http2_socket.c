@@ -1,4 +1,4 @@
-/* t/unit/io/http2_socket.c -- replies of HTTP/2 through a real socket that takes a part of each
+/* t/unit/io/http2_socket.c -- replies of HTTP/2 by a real socket that takes a part of each
  * send.
  *
  * Bodies are sent from where they lie.  Here each part has memory of its own, which is freed as
