@@ -66,8 +66,9 @@ subtest 'windows of nothing and of one byte' => sub {
 subtest 'the window of the connection' => sub {
 	my $srv = start();
 	my $h = Test::Http2->connect($srv, window => 0);
-	$h->settings(INITIAL_WINDOW_SIZE => 1 << 30);
 	my @id = map { $h->open(GET => '/large') } 1 .. 20;
+	ok $h->await(sub ($f) { 20 == grep { $h->{stream}{$_}{reply} } @id }), 'each has its head';
+	$h->settings(INITIAL_WINDOW_SIZE => 1 << 30);
 	my $sum = 0;
 	ok $h->await(sub ($f) { $sum += length $f->{payload} if $f->{type} == DATA; $sum >= 65_535 }), 'one that is never opened';
 	ok $h->alive, 'the client is there';
