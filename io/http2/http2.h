@@ -29,6 +29,7 @@ struct http2_conf {
 	size_t max_head;      /* bytes of a request head */
 	uint32_t head_ms;     /* for a whole head */
 	uint32_t send_ms;     /* for the next bytes of a socket that is full */
+	bool is_flooder;      /* the client has less of what limits.c allows at once */
 	uint32_t send_rate;   /* bytes a second that the client takes in the long run; 0: any */
 };
 
@@ -58,6 +59,7 @@ bool http2_waits(const struct http2 *);
 /* Nanoseconds since the unfinished head began; 0: there is none. */
 uint64_t http2_head_since(const struct http2 *);
 size_t http2_head_bytes(const struct http2 *);
+bool http2_is_flood(const struct http2 *); /* it is over because of a limit */
 /* NULL, or why the connection is over, a constant text. */
 const char *http2_why(const struct http2 *);
 

@@ -86,6 +86,7 @@ struct http2 {
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
 	bool leaving;    /* the client has sent GOAWAY */
+	bool is_flood;   /* over because of a limit */
 	bool ending, stopped, over;
 	bool lost; /* the library cannot go on */
 };

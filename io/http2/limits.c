@@ -15,7 +15,8 @@
 #define HTTP2_WINDOWS_MAX  1000
 #define HTTP2_PRIORITY_MAX 200
 
-#define EARNED_MAX (1u << 20)
+#define EARNED_MAX   (1u << 20)
+#define FLOODER_PART 8u
 
 #define C(name) offsetof(struct io_counters, http2_flood_##name)
 
@@ -36,17 +37,26 @@ static const struct {
 	[FLOOD_HEADS] = { 1, 0, C(heads), "a request head that is far too long" },
 };
 
+/* A flood that goes on with another connection begins with little. */
+static uint32_t
+most(const struct http2 *h, enum http2_flood f)
+{
+	uint32_t n = limits[f].most;
+
+	return (h->conf.is_flooder && n > FLOODER_PART ? n / FLOODER_PART : n);
+}
+
 void
 http2_limits_init(struct http2 *h)
 {
 	unsigned i;
 
 	for (i = 0; i < FLOODS; i++)
-		h->bucket[i] = (struct bucket){ limits[i].most, io_now(h->io) };
+		h->bucket[i] = (struct bucket){ most(h, (enum http2_flood)i), io_now(h->io) };
 }
 
 static void
-refill(struct bucket *b, enum http2_flood f, uint64_t now)
+refill(struct bucket *b, enum http2_flood f, uint32_t max, uint64_t now)
 {
 	uint64_t more = (now - b->at_ns) / NS_PER_MS * limits[f].rate / 1000;
 
@@ -54,8 +64,8 @@ refill(struct bucket *b, enum http2_flood f, uint64_t now)
 		return;
 	b->at_ns = now;
 	more += b->left;
-	if (b->left < limits[f].most)
-		b->left = more < limits[f].most ? (uint32_t)more : limits[f].most;
+	if (b->left < max)
+		b->left = more < max ? (uint32_t)more : max;
 }
 
 void
@@ -63,6 +73,7 @@ http2_limit_over(struct http2 *h, enum http2_flood f)
 {
 	if (h->over)
 		return;
+	h->is_flood = true;
 	count_at(h->io->counters, limits[f].counter);
 	http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, limits[f].why);
 }
@@ -72,7 +83,7 @@ http2_limit(struct http2 *h, enum http2_flood f, unsigned n)
 {
 	struct bucket *b = &h->bucket[f];
 
-	refill(b, f, io_now(h->io));
+	refill(b, f, most(h, f), io_now(h->io));
 	if (b->left >= n) {
 		b->left -= n;
 		return (true);

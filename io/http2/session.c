@@ -399,6 +399,12 @@ http2_head_bytes(const struct http2 *h)
 	return (h->head_ns != 0 ? h->head.head.cap + h->head.values.cap + h->head.cookies.cap : 0);
 }
 
+bool
+http2_is_flood(const struct http2 *h)
+{
+	return (h->is_flood);
+}
+
 const char *
 http2_why(const struct http2 *h)
 {

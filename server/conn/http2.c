@@ -17,6 +17,9 @@
 #include "server/request/request.h"
 
 #define LINGER_MS 2000u
+/* An address that flooded is allowed less for that long: its next connection may be the next part
+ * of the flood.  Behind a NAT others have less, too, which is still more than a browser needs. */
+#define FLOODER_MS 10000u
 /* Streams that have ended for the client may still wait for a disk or an application: all together,
  * times server.max-streams-per-connection. */
 #define ENDING_MAX 2u
@@ -157,6 +160,40 @@ static const struct http2_calls calls = {
 	.ended = session_ended,
 };
 
+/* ---- addresses of floods */
+
+/* The place of the address, or that of the one that was seen first. */
+static struct recent_address *
+flooder(struct worker *w, struct client_addr from)
+{
+	struct recent_address *a, *oldest = w->flooders;
+
+	for (a = w->flooders; a < w->flooders + WORKER_FLOODERS; a++) {
+		if (a->seen_ns != 0 && client_addr_same(a->addr, from))
+			return (a);
+		if (a->seen_ns < oldest->seen_ns)
+			oldest = a;
+	}
+	return (oldest);
+}
+
+static bool
+is_flooder(struct worker *w, struct client_addr from)
+{
+	const struct recent_address *a = flooder(w, from);
+
+	return (a->seen_ns != 0 && client_addr_same(a->addr, from) &&
+		io_now(w->base.io) - a->seen_ns < FLOODER_MS * NS_PER_MS);
+}
+
+static void
+note_flooder(struct worker *w, struct client_addr from)
+{
+	*flooder(w, from) = (struct recent_address){ .addr = from, .seen_ns = io_now(w->base.io) };
+}
+
+/* ---- the life of a connection */
+
 static bool
 begin(struct conn *p)
 {
@@ -165,7 +202,8 @@ begin(struct conn *p)
 		.max_head = v->max_head,
 		.head_ms = (uint32_t)(1000 * v->read_idle),
 		.send_ms = (uint32_t)(1000 * v->write_idle),
-		.send_rate = (uint32_t)v->min_write_rate };
+		.send_rate = (uint32_t)v->min_write_rate,
+		.is_flooder = !p->trusted && is_flooder(p->w, client_addr_of(&p->peer.sa)) };
 
 	p->h2 = http2_new(p->w->base.io, &p->sock, &conf, &calls, p);
 	p->quiet_ns = io_now(p->w->base.io);
@@ -192,6 +230,8 @@ static const struct conn_state *
 over(struct conn *p)
 {
 	tell_over(p);
+	if (http2_is_flood(p->h2))
+		note_flooder(p->w, client_addr_of(&p->peer.sa));
 	p->h2_over = true;
 	conn_cut_streams(p);
 	http2_end(p->h2);

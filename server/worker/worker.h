@@ -25,7 +25,13 @@ struct accepting; /* a listener in this worker's loop */
 struct request;
 struct trust;
 
-#define WORKER_RECENT 4u
+#define WORKER_RECENT   4u
+#define WORKER_FLOODERS 32u
+
+struct recent_address {
+	struct client_addr addr;
+	uint64_t seen_ns; /* 0: none */
+};
 
 struct worker {
 	struct worker_base base;     /* its pointers to parts of the worker never change */
@@ -34,6 +40,8 @@ struct worker {
 	unsigned nconns;             /* atomic: others read it */
 	unsigned nstreams;           /* atomic: of HTTP/2, which run */
 	unsigned nrequests;
+	/* The last addresses whose connections of HTTP/2 were closed because of a flood. */
+	struct recent_address flooders[WORKER_FLOODERS];
 	struct blocks streams; /* recycled, of server/conn/http2.c */
 	unsigned to_drain;     /* connections of the list that have not been drained yet */
 	unsigned nleaving;     /* of nconns: closing to make room, or moved; atomic */
@@ -52,10 +60,8 @@ struct worker {
 		struct io_op timer;
 	} overdue;
 	struct eviction eviction;
-	struct {
-		struct client_addr addr;
-		uint64_t seen_ns; /* 0: none */
-	} recent[WORKER_RECENT];  /* the last addresses that connected, each once */
+	struct recent_address
+	    recent[WORKER_RECENT]; /* the last addresses that connected, each once */
 	struct {
 		uint64_t reads;  /* windows that other threads had read, at the last look */
 		uint64_t due_ns; /* time of the next look at the memory */

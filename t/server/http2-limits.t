@@ -40,9 +40,9 @@ sub flood ($name, $code, $counter, $frames, %opt) {
 	return;
 }
 
-# They are allowed: the connection goes on.
+# They are allowed: the connection goes on.  An address that has flooded (WORKER_FLOODERS) is allowed less.
 sub allowed ($name, $frames, %opt) {
-	my $h = Test::Http2->connect($srv, %opt);
+	my $h = Test::Http2->connect($srv, from => '127.0.0.3', %opt);
 	$frames->($h);
 	ok $h->alive, "$name: allowed";
 	is $h->get('/a.txt')->{body}, "hello\n", 'the connection goes on';
@@ -60,6 +60,8 @@ subtest 'resets (CVE-2023-44487)' => sub {
 		$h->send(join '', map { head_of($h, 2 * $_ - 1, '/large') . bytes(RST_STREAM, 0, 2 * $_ - 1, pack 'N', CANCEL) } 1 .. 1000);
 	});
 	allowed('a page that is left', $some->(100));
+	flood('the next connection of the address', 'ENHANCE_YOUR_CALM', 'flood-resets', $some->(100));
+	allowed('a smaller page', $some->(20), from => '127.0.0.1');
 	# The server resets these itself: the client only makes it do so (CVE-2025-8671).
 	# While its RST_STREAM waits to be sent, a stream is open.
 	flood('streams that the server resets', 'ENHANCE_YOUR_CALM', 'flood-resets flood-streams', sub ($h) {
