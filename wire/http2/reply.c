@@ -1,18 +1,6 @@
 /* wire/http2/reply.c -- see reply.h */
 #include "wire/http2/reply.h"
-
-/* RFC 9113 8.2.2.  The keep-alive of an application does not come this far. */
-static bool
-is_of_connection(struct text name)
-{
-	switch (name.n) {
-	case 7: return (text_eq(name, TEXT("upgrade")));
-	case 10: return (text_eq(name, TEXT("connection")) || text_eq(name, TEXT("keep-alive")));
-	case 16: return (text_eq(name, TEXT("proxy-connection")));
-	case 17: return (text_eq(name, TEXT("transfer-encoding")));
-	default: return (false);
-	}
-}
+#include "wire/http2/fields.h"
 
 /* Of the handshake of HTTP/1 only. */
 static bool
@@ -26,7 +14,7 @@ add_field(struct http2_reply *r, struct text name, struct text value)
 {
 	uint64_t n;
 
-	if (is_of_connection(name) || is_of_switch(r, name))
+	if (http2_is_of_connection(name) || is_of_switch(r, name))
 		return (true);
 	if (r->n == HTTP2_REPLY_FIELDS)
 		return (false);

@@ -1,6 +1,7 @@
 /* wire/http2/request.c -- see request.h */
 #include "wire/http2/request.h"
 #include "wire/http1/scan.h"
+#include "wire/http2/fields.h"
 
 /* Any 16 bytes in base64: an application of HTTP/1 wants a key, and its answer to it is dropped. */
 #define WEBSOCKET                                                          \
@@ -196,18 +197,10 @@ is_value(struct text t)
 	return (t.n == 0 || skip_value(t.p, t.p + t.n) == t.p + t.n);
 }
 
-/* Fields of one connection of HTTP/1: RFC 9113 8.2.2. */
 static bool
-is_of_connection(struct text name, struct text value)
+is_te(struct text name, struct text value)
 {
-	switch (name.n) {
-	case 2: return (text_eq(name, TEXT("te")) && !text_ieq(value, TEXT("trailers")));
-	case 7: return (text_eq(name, TEXT("upgrade")));
-	case 10: return (text_eq(name, TEXT("connection")) || text_eq(name, TEXT("keep-alive")));
-	case 16: return (text_eq(name, TEXT("proxy-connection")));
-	case 17: return (text_eq(name, TEXT("transfer-encoding")));
-	default: return (false);
-	}
+	return (name.n == 2 && text_eq(name, TEXT("te")) && !text_ieq(value, TEXT("trailers")));
 }
 
 static void
@@ -250,7 +243,7 @@ http2_request_field(struct http2_request *q, struct text name, struct text value
 		return ("a bad character in a field");
 	if (text_trim(value).n != value.n)
 		return ("a field begins or ends with a space");
-	if (is_of_connection(name, value))
+	if (http2_is_of_connection(name) || is_te(name, value))
 		return ("a field of a connection of HTTP/1");
 	why = begin_fields(q);
 	if (why != NULL)
