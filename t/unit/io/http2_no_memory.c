@@ -2,66 +2,16 @@
  * the library, too.
  *
  * Whatever fails, each request is answered, or its stream or the connection ends; nothing leaks.
- * The linker gives malloc() and the like of the server to the functions here, and the session gets
- * them as its memory (--wrap in the Makefile).
+ * The session gets malloc() and the like of allocations.h as its memory (--wrap in the Makefile).
  */
-#include <stdbool.h>
-#include <stdlib.h>
+#include "t/unit/allocations.h"
 
-static void short_of_memory(bool on);
-#define SERVER_WORKS(on) short_of_memory(on)
 #include "t/unit/io/http2_test.h"
 
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
 void *__real_aligned_alloc(size_t, size_t);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
 void *__wrap_aligned_alloc(size_t, size_t);
 int __wrap_nghttp2_session_server_new2(nghttp2_session **, const nghttp2_session_callbacks *,
     void *, const nghttp2_option *);
-
-static struct {
-	bool on;        /* the server works */
-	unsigned n;     /* allocations so far */
-	unsigned first; /* number of the allocation that fails; 0: none */
-	bool lasts;     /* so do all after it */
-} memory;
-
-static void
-short_of_memory(bool on)
-{
-	memory.on = on;
-}
-
-static bool
-fails(void)
-{
-	if (!memory.on)
-		return (false);
-	memory.n++;
-	return (memory.n == memory.first || (memory.lasts && memory.n > memory.first));
-}
-
-void *
-__wrap_malloc(size_t n)
-{
-	return (fails() ? NULL : __real_malloc(n));
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	return (fails() ? NULL : __real_calloc(n, size));
-}
-
-void *
-__wrap_realloc(void *p, size_t n)
-{
-	return (fails() ? NULL : __real_realloc(p, n));
-}
 
 void *
 __wrap_aligned_alloc(size_t page, size_t n)

@@ -466,7 +466,6 @@ up_with(bool by_hand)
 {
 	const struct http2_conf conf = { .max_streams = 100,
 		.max_head = 8192,
-		.head_ms = 5000,
 		.send_ms = 5000 };
 
 	io = sim_new();

@@ -1,8 +1,6 @@
 /* t/unit/server/http2_no_memory.c -- no_memory.h for requests of HTTP/2. */
-#include <stdbool.h>
+#include "t/unit/allocations.h"
 
-static void short_of_memory(bool on);
-#define SERVER_WORKS(on) short_of_memory(on)
 #include "t/fuzz/http2_client.h"
 #include "t/fuzz/http2_seeds.h"
 #include "t/unit/test.h"

@@ -1,8 +1,6 @@
 /* t/unit/server/no_memory.c -- no_memory.h for requests of HTTP/1. */
-#include <stdbool.h>
+#include "t/unit/allocations.h"
 
-static void short_of_memory(bool on);
-#define SERVER_WORKS(on) short_of_memory(on)
 #include "t/fuzz/connection.h"
 #include "t/fuzz/connection_seeds.h"
 #include "t/unit/test.h"

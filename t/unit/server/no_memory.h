@@ -1,61 +1,15 @@
 /* t/unit/server/no_memory.h -- each allocation of the life of a request fails in turn.
  *
  * The events are seeds of t/fuzz/.  Whatever fails, every connection ends, nothing leaks, and the
- * next client gets its file.  The linker gives malloc() and the like of the server, not those of
- * the libraries, to the functions here (--wrap in the Makefile).
+ * next client gets its file.  Allocations of libraries do not fail.
+ * allocations.h comes before the header of the events.
  * UP(), DOWN()   those of the header of the events
  */
 #ifndef T_UNIT_SERVER_NO_MEMORY_H
 #define T_UNIT_SERVER_NO_MEMORY_H
 
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
 char *__real_strdup(const char *);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
 char *__wrap_strdup(const char *);
-
-static struct {
-	bool on;        /* the server works */
-	unsigned n;     /* allocations so far */
-	unsigned first; /* number of the allocation that fails; 0: none */
-	bool lasts;     /* so do all after it */
-} memory;
-
-static void
-short_of_memory(bool on)
-{
-	memory.on = on;
-}
-
-static bool
-fails(void)
-{
-	if (!memory.on)
-		return (false);
-	memory.n++;
-	return (memory.n == memory.first || (memory.lasts && memory.n > memory.first));
-}
-
-void *
-__wrap_malloc(size_t n)
-{
-	return (fails() ? NULL : __real_malloc(n));
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	return (fails() ? NULL : __real_calloc(n, size));
-}
-
-void *
-__wrap_realloc(void *p, size_t n)
-{
-	return (fails() ? NULL : __real_realloc(p, n));
-}
 
 char *
 __wrap_strdup(const char *s)
