@@ -17,9 +17,9 @@ struct blocks {
 
 #define BLOCKS_KEEP 256u
 
-void *blocks_take(struct blocks *,
-    size_t size); /* all zero; always the same size; NULL: no memory */
-void blocks_give(struct blocks *, void *);
+/* All zero.  The size is always the same, and that of a pointer at least.  NULL: no memory. */
+void *blocks_take(struct blocks *, size_t size);
+void blocks_give(struct blocks *, void *);       /* keeps up to BLOCKS_KEEP */
 void blocks_end(struct blocks *, unsigned keep); /* frees all but that many */
 
 #endif

@@ -82,9 +82,9 @@ struct sender {
 void sender_init(struct sender *, struct io *, struct io_sock *);
 void sender_start(struct sender *, struct body *, uint32_t idle_ms,
     void (*done)(struct sender *, int));
-void sender_cancel(struct sender *); /* a wish: done() still comes */
-/* In done() with -ETIMEDOUT: the bytes of the file did not come; false: the receiver was slow. */
+void sender_cancel(struct sender *);         /* a wish: done() still comes */
 bool sender_is_paced(const struct sender *); /* a rate in bytes a second is set */
+/* In done() with -ETIMEDOUT: the bytes of the file did not come; false: the receiver was slow. */
 bool sender_waited_for_disk(const struct sender *);
 
 #endif

@@ -63,7 +63,7 @@ on_header(nghttp2_session *ng, const nghttp2_frame *f, const uint8_t *name, size
 	if (http2_request_field(&h->head, key, text_of_bytes(value, nvalue)) != NULL)
 		return (malformed(ng, arg, f->hd.stream_id));
 	if (h->head.cut > HEAD_FAR_TOO_LONG * h->conf.max_head) {
-		(void)http2_limit(h, FLOOD_HEADS, 2);
+		http2_limit_over(h, FLOOD_HEADS);
 		return (NGHTTP2_ERR_CALLBACK_FAILURE);
 	}
 	if (nname == 8 && text_eq(key, TEXT("priority")))

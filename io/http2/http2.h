@@ -27,7 +27,6 @@ struct http2;
 struct http2_conf {
 	unsigned max_streams; /* at once */
 	size_t max_head;      /* bytes of a request head */
-	uint32_t head_ms;     /* for a whole head */
 	uint32_t send_ms;     /* for the next bytes of a socket that is full */
 	bool is_flooder;      /* the client has less of what limits.c allows at once */
 	uint32_t send_rate;   /* bytes a second that the client takes in the long run; 0: any */
@@ -42,7 +41,7 @@ struct http2_calls {
 	void (*ended)(struct http2 *, int err);
 };
 
-/* NULL: no memory.  c is copied. */
+/* NULL: no memory.  The configuration is copied; calls stay. */
 struct http2 *http2_new(struct io *, struct io_sock *, const struct http2_conf *,
     const struct http2_calls *, void *owner);
 void http2_free(struct http2 *); /* NULL is allowed */

@@ -34,7 +34,7 @@ static const struct {
 	[FLOOD_WINDOWS] = { HTTP2_WINDOWS_MAX, 100, C(windows), "too many WINDOW_UPDATE frames" },
 	[FLOOD_PRIORITY] = { HTTP2_PRIORITY_MAX, 20, C(priority),
 	    "too many changes of priorities" },
-	[FLOOD_HEADS] = { 1, 0, C(heads), "a request head that is far too long" },
+	[FLOOD_HEADS] = { 0, 0, C(heads), "a request head that is far too long" },
 };
 
 /* A flood that goes on with another connection begins with little. */

@@ -200,7 +200,6 @@ begin(struct conn *p)
 	const struct conf *v = p->w->base.global;
 	const struct http2_conf conf = { .max_streams = (unsigned)v->max_streams,
 		.max_head = v->max_head,
-		.head_ms = (uint32_t)(1000 * v->read_idle),
 		.send_ms = (uint32_t)(1000 * v->write_idle),
 		.send_rate = (uint32_t)v->min_write_rate,
 		.is_flooder = !p->trusted && is_flooder(p->w, client_addr_of(&p->peer.sa)) };

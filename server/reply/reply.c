@@ -25,11 +25,9 @@ reply_put_end(char *p, struct request *r)
 	p = put(p, TEXT("Date: "));
 	memcpy(p, reply_date(r->worker), HTTP_DATE_LEN);
 	p = put(p + HTTP_DATE_LEN, CRLF);
-	if (r->http.major == 2)
-		;
-	else if (!conn_keeps_alive(r))
+	if (r->http.major != 2 && !conn_keeps_alive(r))
 		p = put(p, TEXT("Connection: close\r\n"));
-	else if (r->http.minor == 0)
+	else if (r->http.major != 2 && r->http.minor == 0)
 		p = put(p, TEXT("Connection: keep-alive\r\n"));
 	return (put(p, CRLF));
 }
