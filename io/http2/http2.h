@@ -67,7 +67,9 @@ const char *http2_why(const struct http2 *);
 void http2_drain(struct http2 *);
 bool http2_is_draining(const struct http2 *); /* the client has not answered yet */
 bool http2_is_drained(const struct http2 *);  /* none runs, and none follows */
-/* The same, and ended() follows when all is sent. */
+/* After http2_drain(): does not wait for the client, whose requests on their way are not taken. */
+void http2_last_stream(struct http2 *);
+/* As http2_drain(), and ended() follows when all is sent. */
 void http2_end(struct http2 *);
 /* Sends no more, and breaks all streams; ended() follows if an op is in flight. */
 void http2_stop(struct http2 *);

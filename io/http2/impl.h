@@ -136,7 +136,6 @@ void http2_check(struct http2 *, int rc);
 bool http2_has_room(const struct http2 *);
 void http2_put(struct http2 *, const void *, size_t);
 void http2_put_in_place(struct http2 *, const void *, size_t);
-void http2_last_stream(struct http2 *);
 
 /* callbacks.c */
 nghttp2_session_callbacks *http2_callbacks(void); /* NULL: no memory */

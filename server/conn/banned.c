@@ -54,8 +54,11 @@ conn_check_bans(struct conn *c)
 	uint32_t version = shared_get(*c->w->bans_version);
 
 	if (c->bans_seen != version) {
-		if (conn_refuses_peer(c->w, &c->peer))
+		if (conn_refuses_peer(c->w, &c->peer)) {
+			if (c->parent != NULL)
+				conn_http2_leave(c->parent);
 			return (&st_close);
+		}
 		c->bans_seen = version;
 	}
 	if (!c->trusted || !is_banned(c->w, &c->r->client))

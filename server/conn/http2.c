@@ -292,6 +292,15 @@ conn_http2_routed(struct conn *c)
 		p->close_after = true;
 }
 
+/* Replies on their way are sent; a request that follows is not read any more. */
+void
+conn_http2_leave(struct conn *p)
+{
+	p->close_after = true;
+	http2_drain(p->h2);
+	http2_last_stream(p->h2);
+}
+
 void
 conn_http2_look(struct conn *p)
 {

@@ -190,6 +190,7 @@ void conn_stop_streams(struct conn *);
 void conn_cut_streams(struct conn *);  /* also those that still say that their client has gone */
 void conn_http2_routed(struct conn *); /* a stream has its settings */
 void conn_http2_look(struct conn *);   /* whether it goes on */
+void conn_http2_leave(struct conn *);  /* no stream begins any more */
 
 void conn_phase_begin(struct conn *, struct client_addr from);
 void conn_phase_end(struct conn *);
