@@ -24,19 +24,22 @@ io_arm(struct io_op *op)
 	w->bits[slot / 64] |= 1ull << (slot % 64);
 }
 
+void
+io_arm_again(struct io_op *op)
+{
+	if (op->deadline_ms == 0)
+		return;
+	list_del(&op->timer);
+	op->expires_ns = op->io->now + op->deadline_ms * NS_PER_MS;
+	io_arm(op);
+}
+
 static bool
 is_excused(struct io_op *op)
 {
 	const struct io_transport *t = op->sock != NULL ? op->sock->transport : NULL;
 
 	return (t != NULL && t->calls->excuses != NULL && t->calls->excuses(op));
-}
-
-static void
-begin_again(struct io_op *op)
-{
-	op->expires_ns = op->io->now + op->deadline_ms * NS_PER_MS;
-	io_arm(op);
 }
 
 static void
@@ -53,7 +56,7 @@ expire_slot(struct io *io, unsigned slot)
 		list_del(&op->timer);
 		/* the socket may have a result: try first; park() arms again if there is none */
 		if (op->state == OP_PARKED && is_excused(op))
-			begin_again(op);
+			io_arm_again(op);
 		else if (op->state != OP_TRY)
 			io_finish_early(op, -ETIMEDOUT);
 	}

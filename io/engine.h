@@ -180,6 +180,7 @@ void io_flush(struct io *);
 void io_count_read(struct io *, bool async);
 /* its deadline runs from now on; may be called again */
 void io_arm(struct io_op *);
+void io_arm_again(struct io_op *); /* ... all of it: some of a parked op was done */
 /* io->window bytes on a page boundary, or NULL */
 char *io_window_get(struct io *);
 void *io_chunk_get(struct io *, size_t size); /* all callers use the same size */

@@ -301,6 +301,15 @@ earn_windows(struct http2_stream *st, size_t n, size_t all)
 	http2_limit_earn(st->h2, FLOOD_WINDOWS, small ? 20 : 4);
 }
 
+/* Its time begins again: the client takes something. */
+static void
+go_on_parked(struct http2_stream *st, struct io_op *op, size_t n)
+{
+	io_arm_again(op);
+	if (nghttp2_session_get_stream_remote_window_size(st->h2->ng, st->id) <= (int32_t)n)
+		http2_stream_give_back(st); /* this frame has filled the window */
+}
+
 int
 http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *head, size_t n,
     nghttp2_data_source *source, void *arg)
@@ -320,7 +329,7 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 		st->out = OUT_DONE;
 	if (st->left == 0 || st->taken == iov_total(op->send.iov, op->send.n))
 		complete(st, op);
-	else if (nghttp2_session_get_stream_remote_window_size(ng, st->id) <= (int32_t)n)
-		http2_stream_give_back(st); /* this frame has filled the window */
+	else
+		go_on_parked(st, op, n);
 	return (0);
 }

@@ -356,6 +356,29 @@ TEST("/http2-turns/a client that opens no window of a stream is late")
 	down();
 }
 
+TEST("/http2-turns/a client that opens the window little by little is not late")
+{
+	unsigned i;
+
+	up();
+	now.deaf = true;
+	id[0] = ask(GET);
+	exchange();
+	say_within(&owner[0], LARGE, 1000);
+	exchange();
+	for (i = 0; i < 5; i++) {
+		sim_advance_ms(io, 900);
+		g_assert_cmpint(owner[0].wr_res, ==, -EINPROGRESS);
+		nghttp2_submit_window_update(client, NGHTTP2_FLAG_NONE, id[0], 1000);
+		nghttp2_submit_window_update(client, NGHTTP2_FLAG_NONE, 0, 1000);
+		exchange();
+	}
+	g_assert_cmpuint(got(0), ==, 65535 + 5000);
+	sim_advance_ms(io, 1300);
+	g_assert_cmpint(owner[0].wr_res, ==, -ETIMEDOUT);
+	down();
+}
+
 /* Other streams have the connection's window, and something moves. */
 TEST("/http2-turns/a stream that waits for the connection's window is not late")
 {
