@@ -43,7 +43,7 @@ uwsgi_request(void *state, const struct proxy_request *r, bool keep, struct buf 
 	int err;
 
 	s->head = text_eq(r->method, TEXT("HEAD"));
-	s->echoes = true;
+	s->echoes = text_eq(r->protocol, TEXT("HTTP/2.0"));
 	buf_init(&vars, VARS_MAX);
 	err = cgi_env(&q, put_var, &vars);
 	buf_char(out, 0); /* modifier1: variables follow */
