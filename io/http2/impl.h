@@ -158,6 +158,7 @@ void http2_stream_resume(struct http2_stream *);
 /* reply.c */
 /* As send() of struct io_transport_calls. */
 int64_t http2_reply_send(struct http2_stream *, const struct iovec *, int n);
+int64_t http2_reply_broken(struct http2_stream *);
 ssize_t http2_reply_read_data(nghttp2_session *, int32_t id, uint8_t *, size_t, uint32_t *flags,
     nghttp2_data_source *, void *);
 int http2_reply_send_data(nghttp2_session *, nghttp2_frame *, const uint8_t *head, size_t n,

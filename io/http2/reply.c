@@ -190,6 +190,13 @@ report(struct http2_stream *st)
 	return (n > 0 ? (int64_t)n : -EAGAIN);
 }
 
+/* Bytes that went out before the stream broke are told before that. */
+int64_t
+http2_reply_broken(struct http2_stream *st)
+{
+	return (st->taken > 0 ? report(st) : -EPIPE);
+}
+
 int64_t
 http2_reply_send(struct http2_stream *st, const struct iovec *iov, int n)
 {

@@ -207,7 +207,7 @@ stream_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 {
 	struct http2_stream *st = stream_of(s);
 
-	return (st->broken ? -EPIPE : http2_reply_send(st, iov, n));
+	return (st->broken ? http2_reply_broken(st) : http2_reply_send(st, iov, n));
 }
 
 static bool
