@@ -492,6 +492,16 @@ http2_end(struct http2 *h)
 	http2_want_turn(h);
 }
 
+/* A client that asks at this moment learns that its request was not taken. */
+void
+http2_say_end(struct http2 *h)
+{
+	if (h->over || h->stopped || h->sending || h->in_receive || h->nstreams != 0)
+		return;
+	(void)nghttp2_session_terminate_session(h->ng, NGHTTP2_NO_ERROR);
+	(void)flush(h);
+}
+
 void
 http2_stop(struct http2 *h)
 {

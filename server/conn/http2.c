@@ -120,6 +120,8 @@ conn_stop_streams(struct conn *p)
 {
 	struct conn *c;
 
+	if (!p->h2_lost)
+		http2_say_end(p->h2);
 	http2_stop(p->h2);
 	list_each(c, &p->streams, link)
 		if (!(p->h2_lost && c->sending))
