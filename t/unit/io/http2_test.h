@@ -464,9 +464,7 @@ more_body(int32_t id, size_t n, bool ends)
 static inline void
 up_with(bool by_hand)
 {
-	const struct http2_conf conf = { .max_streams = 100,
-		.max_head = 8192,
-		.send_ms = 5000 };
+	const struct http2_conf conf = { .max_streams = 100, .max_head = 8192, .send_ms = 5000 };
 
 	io = sim_new();
 	sim_auto_close(io, true);

@@ -2,7 +2,7 @@
  *
  * The events are seeds of t/fuzz/.  Whatever fails, every connection ends, nothing leaks, and the
  * next client gets its file.  Allocations of libraries do not fail.
- * allocations.h comes before the header of the events.
+ * t/unit/allocations.h comes before the header of the events.
  * UP(), DOWN()   those of the header of the events
  */
 #ifndef T_UNIT_SERVER_NO_MEMORY_H
