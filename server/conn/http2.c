@@ -23,6 +23,7 @@
 /* Streams that have ended for the client may still wait for a disk or an application: all together,
  * times server.max-streams-per-connection. */
 #define ENDING_MAX 2u
+#define LOOK_MS    1000u /* between two looks at one with streams, if it may never be idle */
 #define DRAIN_MS   1000u /* between two looks at a client that has not answered yet */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
@@ -271,9 +272,10 @@ patience(const struct conn *p)
 {
 	uint64_t most = 1000 * (uint64_t)p->idle_s, head = 1000 * p->w->base.global->read_idle, ms;
 
-	ms = p->nstreams != 0 || idle_ms(p) < most ? most : 0;
-	if (p->nstreams == 0 && ms != 0)
-		ms -= idle_ms(p);
+	if (p->nstreams != 0)
+		ms = most != 0 ? most : LOOK_MS;
+	else
+		ms = idle_ms(p) < most ? most - idle_ms(p) : 0;
 	if (http2_is_draining(p->h2) && ms > DRAIN_MS)
 		ms = DRAIN_MS;
 	if (http2_head_since(p->h2) == 0)
@@ -303,12 +305,20 @@ conn_http2_leave(struct conn *p)
 	http2_last_stream(p->h2);
 }
 
+/* server.max-keep-alive-idle = 0 */
+static bool
+may_not_be_idle(const struct conn *p)
+{
+	return (p->nreq != 0 && p->nstreams == 0 && p->idle_s == 0);
+}
+
 void
 conn_http2_look(struct conn *p)
 {
 	if (p->closing || p->h2_over)
 		return;
-	if (p->close_after || (p->nreq != 0 && counters_leaving(p->w->base.conf.counters_list)))
+	if (p->close_after || may_not_be_idle(p) ||
+	    (p->nreq != 0 && counters_leaving(p->w->base.conf.counters_list)))
 		http2_drain(p->h2);
 	if (http2_is_drained(p->h2)) {
 		p->h2_over = true;
@@ -349,7 +359,7 @@ conn_http2(struct conn *p)
 	if (err != 0)
 		return (over(p));
 	conn_http2_look(p);
-	ms = patience(p);
+	ms = p->h2_over ? LINGER_MS : patience(p);
 	if (ms == 0)
 		return (too_late(p));
 	return (conn_want_bytes(p, (uint32_t)ms));

@@ -66,6 +66,19 @@ subtest 'streams in each phase' => sub {
 	is $h[0]->{goaway}, undef, 'without GOAWAY';
 };
 
+subtest 'server.max-keep-alive-idle = 0' => sub {
+	my $srv = Test::Server->start(conf => "server.max-worker = 1\nserver.max-keep-alive-idle = 0\n"
+		. Test::Server::proxy_block('^/app/', 'unix:' . $backend->socket, protocol => 'http'));
+	$srv->write('a', 'A');
+	my $h = Test::Http2->connect($srv);
+	my $app = $h->open(GET => '/app/wait');
+	(my $b = $backend->accept)->head;
+	is $h->get('/a')->{body}, 'A', 'a file beside a running stream';
+	$b->send($ok);
+	is +($h->gather($app))[0]{body}, 'ok', 'that one is not cut';
+	ok $h->closed, 'then the connection ends';
+};
+
 subtest 'reload' => sub {
 	my $srv = start();
 	my @h = busy($srv);
