@@ -2,7 +2,8 @@
  * the library, too.
  *
  * Whatever fails, each request is answered, or its stream or the connection ends; nothing leaks.
- * The session gets malloc() and the like of t/unit/allocations.h as its memory (--wrap in the Makefile).
+ * The session gets malloc() and the like of t/unit/allocations.h as its memory (--wrap in the
+ * Makefile).
  */
 #include "t/unit/allocations.h"
 
