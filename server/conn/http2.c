@@ -98,7 +98,7 @@ conn_stream_left(struct conn *c)
 	shared_set(c->w->nstreams, c->w->nstreams - 1);
 	p->nstreams--;
 	p->bans_seen = c->bans_seen;
-	if (c->r != NULL || p->nstreams == 0)
+	if (p->nstreams == 0)
 		p->quiet_ns = io_now(c->w->base.io);
 	if (p->closing)
 		(void)conn_ended_while_waiting(p);
@@ -251,7 +251,7 @@ linger(struct conn *p)
 	return (&st_linger);
 }
 
-/* Since the last stream ended, or since the last byte of a head that is not complete. */
+/* Since the last stream ended; or the connection began. */
 static uint64_t
 idle_ms(const struct conn *p)
 {

@@ -60,7 +60,7 @@ struct conn {
 	unsigned nstreams;
 	struct pace_share pace; /* connection.kbytes-per-second of all streams */
 	struct slowness slow;   /* ... and how slow their client is */
-	uint64_t quiet_ns;      /* when the last stream ended */
+	uint64_t quiet_ns;      /* when the last stream ended, or the connection began */
 	struct io_sock sock;
 	struct io_op op; /* receive, close */
 	struct worker *w;
