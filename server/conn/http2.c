@@ -272,16 +272,15 @@ patience(const struct conn *p)
 {
 	uint64_t most = 1000 * (uint64_t)p->idle_s, head = 1000 * p->w->base.global->read_idle, ms;
 
+	if (http2_head_since(p->h2) != 0)
+		return (head > head_ms(p) ? head - head_ms(p) : 0);
 	if (p->nstreams != 0)
 		ms = most != 0 ? most : LOOK_MS;
 	else
 		ms = idle_ms(p) < most ? most - idle_ms(p) : 0;
 	if (http2_is_draining(p->h2) && ms > DRAIN_MS)
 		ms = DRAIN_MS;
-	if (http2_head_since(p->h2) == 0)
-		return (ms);
-	head = head > head_ms(p) ? head - head_ms(p) : 0;
-	return (head < ms ? head : ms);
+	return (ms);
 }
 
 /* The settings of the last request are those of the connection, as in HTTP/1. */

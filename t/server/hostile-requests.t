@@ -102,7 +102,6 @@ my @syntax = (
 	['HTTP/11',                     "GET / HTTP/11\r\nHost: x\r\n\r\n", 400],
 	['HTTP/1.10',                   "GET / HTTP/1.10\r\nHost: x\r\n\r\n", 400],
 	['http/1.1',                    "GET / http/1.1\r\nHost: x\r\n\r\n", 400],
-	['HTTP/2 preface',              "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, 505],
 	['TLS hello',                   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" . "\0" x 40, 400],
 	['CONNECT',                     "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", 501, 405, 400],
 	['unknown Expect',              get('/hello.txt', 'Expect: the-worst'), 417],
