@@ -190,7 +190,7 @@ report(struct http2_stream *st)
 	return (n > 0 ? (int64_t)n : -EAGAIN);
 }
 
-/* Bytes that went out before the stream broke learn before that. */
+/* Bytes that went out before the stream broke are reported first. */
 int64_t
 http2_reply_broken(struct http2_stream *st)
 {

@@ -89,8 +89,8 @@ subtest 'the client leaves in the middle of replies' => sub {
 	$srv->write("large$_", $large{$_}) for keys %large;
 	for my $way (qw(abort finish)) {
 		my $h = Test::Http2->connect($srv, window => 10_000);
-		$h->open(GET => "/large$_") for 1 .. 3;
-		$h->await(sub ($f) { $f->{type} == DATA });
+		my @id = map { $h->open(GET => "/large$_") } 1 .. 3;
+		$h->await(sub ($f) { 3 == grep { length $h->{stream}{$_}{reply}{body} } @id }) or fail 'each has a part of its reply';
 		$h->$way;
 		$h->{conn}->sock->close;
 	}
