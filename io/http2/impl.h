@@ -31,6 +31,13 @@
 /* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
 #define HTTP2_EARLY 8u
 
+/* How far a client is behind the rate that it has to take: only time in which its window is shut
+ * counts. */
+struct window_debt {
+	uint64_t shut_ns; /* since then; 0: the window is open */
+	uint64_t debt_ns;
+};
+
 /* Rows of limits.c. */
 enum http2_flood {
 	FLOOD_RESETS,   /* streams that the client opens and resets */
@@ -69,6 +76,7 @@ struct http2 {
 	size_t out_n, out_size;
 	size_t left; /* bytes of iov */
 	uint64_t bytes_sent;
+	struct window_debt window;  /* of the connection */
 	uint64_t drain_ns;          /* when the client learned of the end */
 	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
@@ -86,6 +94,7 @@ struct http2 {
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
 	bool leaving;    /* the client has sent GOAWAY */
+	bool late;       /* the client opens the window of the connection too slowly */
 	bool is_flood;   /* over because of a limit */
 	bool ending, stopped, over;
 	bool lost; /* the library cannot go on */
@@ -117,7 +126,8 @@ struct http2_stream {
 	struct buf reply; /* a head that has come in part */
 	int64_t left;     /* of the body; -1: unknown */
 	size_t dropped;   /* of the body, since nobody wants it */
-	size_t taken;     /* bytes of the parked send that went out */
+	struct window_debt window;
+	size_t taken; /* bytes of the parked send that went out */
 };
 
 static inline struct http2_stream *

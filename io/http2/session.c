@@ -267,6 +267,8 @@ flush(struct http2 *h)
 		http2_streams_unblock(h);
 	}
 	err = collect(h);
+	if (err == 0 && h->late)
+		err = -ETIMEDOUT;
 	if (err == 0 && h->left != 0)
 		send_batch(h);
 	else if (err == 0)
@@ -378,6 +380,8 @@ http2_receive(struct http2 *h, struct text bytes)
 		broken(h, (int)n);
 	/* replies to these requests go before the next connection has its turn */
 	err = !h->soon_due && !h->ending ? flush(h) : 0;
+	if (err == -ETIMEDOUT)
+		http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, "windows that open too slowly");
 	if (err == -ENOMEM || n == NGHTTP2_ERR_NOMEM)
 		return (no_memory(h));
 	if (is_terminated(h)) {

@@ -460,11 +460,16 @@ more_body(int32_t id, size_t n, bool ends)
 
 /* ---- up and down */
 
+static uint32_t up_rate; /* bytes a second that a client has to take; 0: any */
+
 /* by_hand: the client has not seen the server's SETTINGS. */
 static inline void
 up_with(bool by_hand)
 {
-	const struct http2_conf conf = { .max_streams = 100, .max_head = 8192, .send_ms = 5000 };
+	const struct http2_conf conf = { .max_streams = 100,
+		.max_head = 8192,
+		.send_ms = 5000,
+		.send_rate = up_rate };
 
 	io = sim_new();
 	sim_auto_close(io, true);

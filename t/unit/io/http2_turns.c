@@ -379,6 +379,43 @@ TEST("/http2-turns/a client that opens the window little by little is not late")
 	down();
 }
 
+/* Opens both windows by that many bytes, nine times in eight seconds. */
+static void
+open_slowly(int32_t own, int32_t all)
+{
+	unsigned i;
+
+	up_rate = 1000;
+	up();
+	up_rate = 0;
+	now.deaf = true;
+	id[0] = ask(GET);
+	exchange();
+	say_within(&owner[0], LARGE, 1000);
+	exchange();
+	for (i = 0; i < 9; i++) {
+		sim_advance_ms(io, 900);
+		nghttp2_submit_window_update(client, NGHTTP2_FLAG_NONE, id[0], own);
+		nghttp2_submit_window_update(client, NGHTTP2_FLAG_NONE, 0, all);
+		exchange();
+	}
+}
+
+TEST("/http2-turns/windows that open more slowly than the rate allows")
+{
+	open_slowly(100, 1 << 20);
+	g_assert_cmpint(owner[0].wr_res, ==, -EPIPE);
+	g_assert_cmpuint(reply_of(id[0])->code, ==, NGHTTP2_CANCEL);
+	g_assert_cmpuint(now.ended, ==, 0);
+	down();
+	open_slowly(1 << 20, 100);
+	g_assert_cmpint(owner[0].wr_res, ==, -EPIPE);
+	down();
+	open_slowly(1000, 1000);
+	g_assert_cmpint(owner[0].wr_res, ==, -EINPROGRESS);
+	down();
+}
+
 /* Other streams have the connection's window, and something moves. */
 TEST("/http2-turns/a stream that waits for the connection's window is not late")
 {
