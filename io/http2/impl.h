@@ -31,7 +31,7 @@
 /* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
 #define HTTP2_EARLY 8u
 
-/* How far a client is behind the rate that it has to take: only time in which its window is shut
+/* What a client has not taken of the rate that it has to: only time in which its window is shut
  * counts. */
 struct window_debt {
 	uint64_t shut_ns; /* since then; 0: the window is open */

@@ -15,6 +15,7 @@
 
 #define PAUSE_MS    500u /* accepting is tried again after this time, or when a connection closes */
 #define SEEK_MS     250u /* between two looks for slow connections */
+#define WAKING_MAX  16u  /* looked at, for one that leaves */
 #define LEAVING_MAX 16u  /* busy connections are cut while fewer than this are closing */
 /* WORKER_RECENT addresses within this time: clients reach the server directly */
 #define MIXED_MS 600000u
@@ -51,10 +52,25 @@ is_busy(const struct worker *w)
 	return (places_taken(w) >= w->base.conf.max_conns + w->eviction.n);
 }
 
+/* A connection that looks idle may have a request that the loop has not read yet: it counts as busy
+ * until then.  (Without this one of 3000 kept connections beside a flood was reset.) */
+static struct eviction_member *
+next_to_leave(struct worker *w)
+{
+	struct eviction_member *m = eviction_next(&w->eviction);
+	unsigned tries;
+
+	for (tries = 0; m != NULL && tries < WAKING_MAX && conn_is_waking(m); tries++) {
+		eviction_set(&w->eviction, m, EVICT_BUSY, 0);
+		m = eviction_next(&w->eviction);
+	}
+	return (m);
+}
+
 static bool
 make_room(struct worker *w, const char *why)
 {
-	struct eviction_member *m = eviction_next(&w->eviction);
+	struct eviction_member *m = next_to_leave(w);
 
 	if (m == NULL)
 		return (false);

@@ -40,6 +40,8 @@ void conn_drain(struct conn *);
 void conn_spread(struct conn *);
 /* closes it now and logs why: another connection needs its place; a member of worker.eviction */
 void conn_make_room(struct eviction_member *, const char *why);
+/* An idle connection whose next request, or end, has come and is not read yet. */
+bool conn_is_waking(const struct eviction_member *);
 bool conn_is_slow(const struct eviction_member *); /* over a time; of a list of busy ones */
 /* Moves the slow ones to the front of the list; returns the first; NULL: none is slow. */
 struct eviction_member *conn_seek_slow(struct list *busy);

@@ -91,6 +91,15 @@ conn_phase_end(struct conn *c)
 	eviction_leave(&c->w->eviction, &c->eviction);
 }
 
+bool
+conn_is_waking(const struct eviction_member *m)
+{
+	const struct conn *c =
+	    container_of((struct eviction_member *)(uintptr_t)m, struct conn, eviction);
+
+	return (m->kind == EVICT_IDLE && c->state != &st_linger && !io_sock_alive(&c->sock));
+}
+
 void
 conn_make_room(struct eviction_member *m, const char *why)
 {

@@ -44,7 +44,7 @@ accept_busy(void)
 	return (s);
 }
 
-static void
+static struct io_sock *
 accept_kept(unsigned host)
 {
 	struct io_sock *s = accept_from(host);
@@ -53,6 +53,7 @@ accept_kept(unsigned host)
 	disk();
 	take(s, SIZE_MAX);
 	g_assert_true(listens(s));
+	return (s);
 }
 
 /* "0 1 3": the numbers of the accepted connections that are closed. */
@@ -181,6 +182,15 @@ TEST_IN("/accept/idle-goes-first", up_with("", 1, 4), down())
 	g_assert_cmpuint(w->base.counts.conn->room_idle, ==, 2);
 	g_assert_cmpuint(w->base.counts.conn->room_silent, ==, 1);
 	g_assert_cmpuint(w->nconns, ==, 4);
+}
+
+/* The next request of the oldest one has come, and the loop has not read it yet. */
+TEST_IN("/accept/idle-that-wakes-stays", up_with("", 1, 2), down())
+{
+	sim_hang_up(accept_kept(1));
+	accept_kept(2);
+	accept_from(3);
+	closed_are("1");
 }
 
 /* Of the address with most: those that said nothing, then those that said something; each the
