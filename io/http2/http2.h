@@ -39,6 +39,8 @@ struct http2_calls {
 	bool (*stream)(struct http2 *, struct io_transport *stream, struct text head);
 	/* The socket failed: -errno; or 0: all is sent after http2_end().  Not inside a call. */
 	void (*ended)(struct http2 *, int err);
+	/* The socket has all that was sent so far.  Not inside a call. */
+	void (*quiet)(struct http2 *);
 };
 
 /* NULL: no memory.  The configuration is copied; calls stay. */

@@ -279,10 +279,13 @@ flush(struct http2 *h)
 static void
 flush_or_end(struct http2 *h)
 {
-	int err = flush(h); /* it may free *h, and is 0 then */
+	bool ending = h->ending;
+	int err = flush(h); /* it may free *h at the end, and is 0 then */
 
 	if (err != 0)
 		ended(h, err);
+	else if (!ending && is_quiet(h))
+		h->calls->quiet(h);
 }
 
 static void

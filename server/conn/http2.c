@@ -158,7 +158,18 @@ session_ended(struct http2 *h, int err)
 		conn_run(p);
 }
 
+/* Until now it was busy, even if its last stream had closed: see eviction_kind_of(). */
+static void
+session_is_quiet(struct http2 *h)
+{
+	struct conn *p = http2_owner(h);
+
+	if (!p->closing)
+		conn_phase_show(p);
+}
+
 static const struct http2_calls calls = {
+	.quiet = session_is_quiet,
 	.stream = stream_begins,
 	.ended = session_ended,
 };

@@ -39,7 +39,7 @@ eviction_kind_of(const struct conn *c)
 		return (EVICT_NONE);
 	if (c->state == &st_linger)
 		return (EVICT_IDLE);
-	if (c->h2 != NULL && c->nstreams == 0)
+	if (c->h2 != NULL && c->nstreams == 0 && !http2_is_busy(c->h2))
 		return (http2_head_since(c->h2) != 0 ? EVICT_HEAD
 			: c->nreq != 0               ? EVICT_IDLE
 						     : EVICT_SILENT);

@@ -71,6 +71,7 @@ static struct {
 	bool refuses;   /* no memory for a stream */
 	int received;   /* http2_receive() returned that */
 	unsigned ended; /* calls of ended() */
+	unsigned quiet; /* ... of quiet() */
 	int err;        /* ... with this */
 	int32_t last;   /* of GOAWAY */
 	uint32_t code;
@@ -127,7 +128,14 @@ connection_ended(struct http2 *h, int err)
 	now.err = now.err == 0 ? err : now.err;
 }
 
-static const struct http2_calls owner_calls = { stream_begins, connection_ended };
+static void
+connection_quiet(struct http2 *h)
+{
+	g_assert_false(http2_is_busy(h));
+	now.quiet++;
+}
+
+static const struct http2_calls owner_calls = { stream_begins, connection_ended, connection_quiet };
 
 static inline void
 heard(struct io_op *op)

@@ -293,6 +293,28 @@ TEST("/http2-turns/a full socket keeps little")
 }
 
 /* A socket that takes a byte at a time. */
+/* Its last stream has ended for the owner, and the socket has not all of it. */
+TEST("/http2-turns/a connection is busy until the socket has everything")
+{
+	unsigned before;
+
+	up();
+	id[0] = ask(GET);
+	exchange();
+	now.room = 0;
+	before = now.quiet;
+	say(&owner[0], OK "Content-Length: 5\r\n\r\nhello");
+	exchange();
+	g_assert_cmpint(owner[0].wr_res, >, 0);
+	g_assert_true(http2_is_busy(h2));
+	g_assert_cmpuint(now.quiet, ==, before);
+	now.room = SIZE_MAX;
+	exchange();
+	g_assert_false(http2_is_busy(h2));
+	g_assert_cmpuint(now.quiet, >, before);
+	down();
+}
+
 TEST("/http2-turns/a socket with little room")
 {
 	unsigned i;
