@@ -83,10 +83,11 @@ NGINX_MODULE := $B/nginx/ngx_http_stat_accel_module.so
 RIGS         += $(if $(filter release,$(VARIANT)),$(if $(wildcard $(NGINX_SRC)/configure),$(NGINX_MODULE)))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
-# Without those of Perl programs and of nginx, which is Debian's, under a sanitizer: it would see nothing new.
+# Without those of Perl programs and of nginx, which is Debian's, under a sanitizer: it would see nothing new.  (Nor in the
+# suites over HTTP/2: they take minutes there, and the server's own tests of HTTP/2 run.)
 PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph installed mutate proc results tune))
 # t/tomcat needs a JVM: make check-tomcat.  t/deb needs a Debian of its own: make check-deb.
-TESTS    := $(filter-out t/tomcat/% t/deb/% t/http2/clients.t t/http2/browser% $(if $(filter release,$(VARIANT)),,t/nginx/% $(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+TESTS    := $(filter-out t/tomcat/% t/deb/% t/http2/clients.t t/http2/browser% $(if $(filter release,$(VARIANT)),,t/nginx/% t/http2/suites.t $(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
