@@ -17,7 +17,7 @@ struct blocks {
 
 #define BLOCKS_KEEP 256u
 
-/* All zero.  The size is always the same, and that of a pointer at least.  NULL: no memory. */
+/* The memory is all zero.  size: always the same, at least that of a pointer.  NULL: no memory. */
 void *blocks_take(struct blocks *, size_t size);
 void blocks_give(struct blocks *, void *);       /* keeps up to BLOCKS_KEEP */
 void blocks_end(struct blocks *, unsigned keep); /* frees all but that many */

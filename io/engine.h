@@ -192,6 +192,24 @@ int io_version_look(const struct io_version *then, int fd, int flags, struct io_
 /* io_file_look(); *now is set for a watched file. */
 int io_file_look_now(struct io_file *, struct io_version *now);
 
+/* The hints that make a RECV or a HANDSHAKE worth a try. */
+static inline uint8_t
+recv_wants(const struct io_op *op)
+{
+	if (op->kind == IO_HANDSHAKE)
+		return (op->handshake.writes ? SOCK_WRITABLE : SOCK_READABLE);
+	if (!op->only_hangup)
+		return (SOCK_READABLE);
+	return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);
+}
+
+/* The hints that make another op of a connected socket worth a try. */
+static inline uint8_t
+send_wants(const struct io_op *op)
+{
+	return (op->kind == IO_PAUSE ? SOCK_BROKEN : SOCK_WRITABLE);
+}
+
 static inline void
 io_ready(struct io *io, struct io_op *op, uint8_t state)
 {

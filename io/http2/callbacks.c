@@ -34,7 +34,6 @@ on_begin_headers(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 	st = http2_stream_new(h, f->hd.stream_id);
 	if (st == NULL)
 		return (NGHTTP2_ERR_CALLBACK_FAILURE);
-	st->counted = true;
 	h->nstreams++;
 	count(h->io->counters, http2_streams);
 	nghttp2_session_set_stream_user_data(ng, f->hd.stream_id, st);

@@ -20,7 +20,8 @@
 #include "base/text.h"
 #include "io/io.h"
 
-#define HTTP2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+/* The last requests of a client that knows of the end are on their way for this time. */
+#define HTTP2_DRAIN_MS 1000u
 
 struct http2;
 

@@ -86,7 +86,6 @@ struct http2 {
 	unsigned nearly;
 	struct bucket bucket[FLOODS];
 	const char *why;
-	int err;
 	uint8_t draining; /* 1: told, 2: the last stream is fixed */
 	bool out_owned;   /* out is from malloc */
 	bool sending, soon_due;
@@ -108,12 +107,11 @@ struct http2_stream {
 	struct io_sock *sock; /* NULL: its owner has closed it, or has not made it yet */
 	struct list link;
 	int32_t id;
-	uint8_t out;  /* enum stream_out */
-	bool owned;   /* the owner has the transport */
-	bool reset;   /* by the client */
-	bool closed;  /* nghttp2 has forgotten it */
-	bool broken;  /* reset, or the connection is gone */
-	bool counted; /* as a stream that was opened */
+	uint8_t out; /* enum stream_out */
+	bool owned;  /* the owner has the transport */
+	bool reset;  /* by the client */
+	bool closed; /* nghttp2 has forgotten it */
+	bool broken; /* reset, or the connection is gone */
 	bool chunked, tunnel, no_body;
 	bool ended;      /* the client's end has come */
 	bool last_chunk; /* ... and was read */
@@ -140,7 +138,7 @@ stream_of(const struct io_sock *s)
 void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
 /* The connection is over: GOAWAY with this code. */
 void http2_fail(struct http2 *, uint32_t code, const char *why);
-/* Of a call of the library: one without memory ends the connection soon. */
+/* rc: what a call of the library returned.  Without memory the connection ends soon. */
 void http2_check(struct http2 *, int rc);
 /* Appends to the batch; a frame fits if there is room. */
 bool http2_has_room(const struct http2 *);

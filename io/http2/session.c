@@ -21,8 +21,6 @@
 #define TABLE_SIZE 4096u
 /* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
 #define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
-/* The last requests of a client that knows of the end are on their way that long. */
-#define DRAIN_MS 1000u
 
 static int flush(struct http2 *);
 
@@ -64,7 +62,6 @@ ended(struct http2 *h, int err)
 	h->stopped = true;
 	if (err != 0) {
 		h->over = true;
-		h->err = err;
 		break_streams(h);
 	}
 	h->calls->ended(h, err); /* may free *h */
@@ -466,7 +463,7 @@ http2_last_stream(struct http2 *h)
 void
 http2_drain(struct http2 *h)
 {
-	if (h->draining == 1 && io_now(h->io) - h->drain_ns >= DRAIN_MS * NS_PER_MS)
+	if (h->draining == 1 && io_now(h->io) - h->drain_ns >= HTTP2_DRAIN_MS * NS_PER_MS)
 		http2_last_stream(h);
 	if (h->draining != 0 || h->over)
 		return;

@@ -286,8 +286,7 @@ void
 http2_stream_closed(struct http2_stream *st, uint32_t code)
 {
 	st->closed = true;
-	if (st->counted)
-		st->h2->nstreams--;
+	st->h2->nstreams--;
 	if (!st->owned)
 		http2_stream_free(st);
 	else if (code != NGHTTP2_NO_ERROR || st->out != OUT_DONE)

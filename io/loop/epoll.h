@@ -32,24 +32,6 @@ loop_of(struct io *io)
 }
 
 /* Begins an op: sets its result, parks it, or makes it ready to be tried. */
-/* The hints that make a RECV or a HANDSHAKE worth a try. */
-static inline uint8_t
-recv_wants(const struct io_op *op)
-{
-	if (op->kind == IO_HANDSHAKE)
-		return (op->handshake.writes ? SOCK_WRITABLE : SOCK_READABLE);
-	if (!op->only_hangup)
-		return (SOCK_READABLE);
-	return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);
-}
-
-/* The hints that make another op of a connected socket worth a try. */
-static inline uint8_t
-send_wants(const struct io_op *op)
-{
-	return (op->kind == IO_PAUSE ? SOCK_BROKEN : SOCK_WRITABLE);
-}
-
 void epoll_start(struct io *, struct io_op *);
 bool epoll_try(struct io *, struct io_op *);  /* one attempt; true: it has its result */
 void epoll_park(struct io *, struct io_op *); /* waits for its socket */

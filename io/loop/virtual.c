@@ -9,14 +9,7 @@
 static uint8_t
 wants(const struct io_op *op)
 {
-	switch ((int)op->kind) {
-	case IO_RECV:
-		if (!op->only_hangup)
-			return (SOCK_READABLE);
-		return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);
-	case IO_PAUSE: return (SOCK_BROKEN);
-	default: return (SOCK_WRITABLE);
-	}
+	return (op->kind == IO_RECV ? recv_wants(op) : send_wants(op));
 }
 
 static struct io_op **

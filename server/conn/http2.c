@@ -24,7 +24,6 @@
  * times server.max-streams-per-connection. */
 #define ENDING_MAX 2u
 #define LOOK_MS    1000u /* between two looks at one with streams, if it may never be idle */
-#define DRAIN_MS   1000u /* between two looks at a client that has not answered yet */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
 #define PRI "PRI * HTTP/2.0"
@@ -176,7 +175,7 @@ static const struct http2_calls calls = {
 
 /* ---- addresses of floods */
 
-/* The place of the address, or that of the one that was seen first. */
+/* The row of the address; if it has none, the oldest row. */
 static struct recent_address *
 flooder(struct worker *w, struct client_addr from)
 {
@@ -289,12 +288,12 @@ patience(const struct conn *p)
 		ms = most != 0 ? most : LOOK_MS;
 	else
 		ms = idle_ms(p) < most ? most - idle_ms(p) : 0;
-	if (http2_is_draining(p->h2) && ms > DRAIN_MS)
-		ms = DRAIN_MS;
+	if (http2_is_draining(p->h2) && ms > HTTP2_DRAIN_MS)
+		ms = HTTP2_DRAIN_MS;
 	return (ms);
 }
 
-/* The settings of the last request are those of the connection, as in HTTP/1. */
+/* As in HTTP/1, the connection takes the settings of its last request. */
 void
 conn_http2_routed(struct conn *c)
 {

@@ -225,7 +225,7 @@ client_finish(struct conn *c)
 		conn_die(c);
 }
 
-/* The end of the connection would be that of the body: only a reset shows that it is cut. */
+/* A close would end the body as if it were whole: only a reset shows that it is cut. */
 static void
 client_reset(struct conn *c)
 {

@@ -14,7 +14,7 @@ struct fields {
 	GString *options;      /* Connection, all of its lines */
 	const char *key;       /* Sec-WebSocket-Key */
 	const char *upgrade;   /* Upgrade */
-	const char *authority; /* Host, or that of the target */
+	const char *authority; /* Host, or the authority of the target */
 	bool expects;          /* Expect */
 	char *own;             /* freed with the fields */
 };

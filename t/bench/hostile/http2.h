@@ -46,7 +46,7 @@ struct h2_in {
 	unsigned char seen[17]; /* head, and the first bytes of the payload */
 	unsigned have;
 	uint32_t left; /* bytes of the payload */
-	bool settings; /* those of the server have come */
+	bool settings; /* the SETTINGS of the server have come */
 	bool acked;
 };
 

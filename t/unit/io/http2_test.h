@@ -16,7 +16,7 @@
 #include "io/loop/sim.h"
 #include "t/unit/test.h"
 
-/* Around calls of the server, not around those of the test. */
+/* The test calls the server inside of this. */
 #ifndef SERVER_WORKS
 #define SERVER_WORKS(on) ((void)0)
 #endif
