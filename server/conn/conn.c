@@ -298,11 +298,7 @@ sender_ended(struct sender *s, int err)
 	}
 	if (sent != NULL) {
 		sent(r, err);
-		/* A 1xx was sent, or a part of a reply, and the application still thinks.  A stream
-		 * that is reset in the middle of a reply makes room for another one. */
-		if (c->state == &st_handle &&
-		    (c->r->status == 0 || c->handler->watches || c->parent != NULL))
-			conn_watch(c);
+		conn_watch_on(c);
 		return;
 	}
 	if (err != 0) {

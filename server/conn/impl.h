@@ -207,6 +207,7 @@ bool conn_streams(const struct conn *); /* the handler wants to take this body a
 
 /* During a look-up or an exchange: a client that resets its connection cancels it. */
 void conn_watch(struct conn *);
+void conn_watch_on(struct conn *); /* ... while an application thinks about the rest of a reply */
 /* op is free again before the callback of any later op. */
 void conn_watch_end(struct conn *);
 

@@ -133,8 +133,10 @@ watched(struct io_op *op)
 		client_is_gone(c);
 	else if (op->res > 0 && is_waiting(c))
 		client_ended(c);
-	else
+	else if (c->op_wanted || c->r->in.streams)
 		conn_stream_on(c);
+	else
+		conn_watch_on(c);
 }
 
 /* A client that sends no more may still read: `printf ... | nc`, a health check.  One that has
@@ -154,6 +156,19 @@ conn_watch(struct conn *c)
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;
 	op_submit(c->w->base.io, &c->op);
+}
+
+/* After a send: a 1xx was sent, or a part of a reply, and the application still thinks.  A stream
+ * that is reset in the middle of a reply makes room for another one.
+ *
+ * The watch that the send has cancelled may still be on its way; then this is called once more when
+ * it has come. */
+void
+conn_watch_on(struct conn *c)
+{
+	if (is_waiting(c) &&
+	    (c->state == &st_probe || c->r->status == 0 || c->handler->watches || c->parent != NULL))
+		conn_watch(c);
 }
 
 void

@@ -211,6 +211,21 @@ subtest 'the helper is killed under CGI programs' => sub {
 	is $h->get('/a')->{body}, 'A', 'the connection goes on';
 };
 
+subtest 'replies that begin in one round of the loop' => sub {
+	my $srv = start();
+	my $h = Test::Http2->connect($srv);
+	my %b;
+	my @id = map { my $id = $h->open(GET => "/back/$_"); ($b{$id} = $backend->accept)->head; $id } 1 .. 8;
+	kill STOP => $srv->pid;
+	$_->send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 100\r\n\r\nhalf") for values %b;
+	kill CONT => $srv->pid;
+	$h->await(sub ($f) { 8 == grep { length $h->reply($_)->{body} } @id });
+	$h->reset($_) for @id;
+	ok eventually(sub { 8 == grep { $_->closed(0) } values %b }), 'each application learns that its client has left'
+		or diag scalar grep { $_->closed(0) } values %b;
+	is $h->get('/a')->{body}, 'A', 'the connection goes on';
+};
+
 subtest 'uploads that are spooled' => sub {
 	my $srv = start(qq{server.stream-request-body = 0\nserver.upload-dirs = ( "\@RUN\@" )\n});
 	$srv->fetch('/app/env');
