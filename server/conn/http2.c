@@ -23,6 +23,9 @@
 /* Streams that have ended for the client may still wait for a disk or an application: all together,
  * times server.max-streams-per-connection. */
 #define ENDING_MAX 2u
+/* After the preface: time for the first request to arrive.  Its client would be as right to send it
+ * again, but few do. */
+#define FRESH_MS   1000u
 #define LOOK_MS    1000u /* between two looks at one with streams, if it may never be idle */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
@@ -276,6 +279,12 @@ head_ms(const struct conn *p)
 	return (since != 0 ? (io_now(p->w->base.io) - since) / NS_PER_MS : 0);
 }
 
+static bool
+is_fresh(const struct conn *p)
+{
+	return (p->nreq == 0 && idle_ms(p) < FRESH_MS);
+}
+
 /* Milliseconds until the connection is looked at, at the latest; 0: its time is over. */
 static uint64_t
 patience(const struct conn *p)
@@ -290,6 +299,8 @@ patience(const struct conn *p)
 		ms = idle_ms(p) < most ? most - idle_ms(p) : 0;
 	if (http2_is_draining(p->h2) && ms > HTTP2_DRAIN_MS)
 		ms = HTTP2_DRAIN_MS;
+	if (p->close_after && is_fresh(p) && ms > FRESH_MS - idle_ms(p))
+		ms = FRESH_MS - idle_ms(p);
 	return (ms);
 }
 
@@ -326,7 +337,7 @@ conn_http2_look(struct conn *p)
 {
 	if (p->closing || p->h2_over)
 		return;
-	if (p->close_after || may_not_be_idle(p) ||
+	if ((p->close_after && !is_fresh(p)) || may_not_be_idle(p) ||
 	    (p->nreq != 0 && counters_leaving(p->w->base.conf.counters_list)))
 		http2_drain(p->h2);
 	if (http2_is_drained(p->h2)) {

@@ -98,6 +98,12 @@ subtest 'reload' => sub {
 	ok reload($srv), 'reloaded';
 	ok $idle->closed, 'an idle connection ends';
 	is_deeply [@{ $idle->{goaway} }[0, 1]], [1, NO_ERROR], 'with GOAWAY';
+	my ($fresh, $silent) = map { my $c = Test::Http2->connect($srv); $c->await(sub ($f) { $f->{type} == SETTINGS }); $c } 1, 2;
+	ok reload($srv), 'again';
+	ok $fresh->alive, 'all that the old generation has said is read';
+	is $fresh->get('/a')->{body}, 'A', 'a connection whose first request is on its way has its reply';
+	ok $fresh->closed && $silent->closed, 'then it ends, and so does one that stays silent';
+	is_deeply [map { $_->{goaway}[0] } $fresh, $silent], [1, 0], 'with GOAWAY';
 };
 
 # A client that obeys GOAWAY and asks again for what was not taken: each request is answered once.
