@@ -3,7 +3,8 @@ package Test::Bench::Http2::Fair;
 #
 # accel-load opens both kinds on the same connection (--http2, --beside), in clear. Hot requests start by the clock, and latency counts from
 # the scheduled start: a server that answers none for a second cannot hide it. Servers are those of Test::Bench::Http2, and nginx that asks
-# fcgi-stat-accel first.
+# fcgi-stat-accel first. "apart" has the same two loads on a server each: what it adds to the latency is the machine's, which runs the clients
+# and the slow disk as well, and no server can do better.
 use v5.36;
 use Accel::Bench::Rig;
 use Accel::Figures ();
@@ -14,6 +15,7 @@ use Test::Bench::Beside ();
 my %disk = (spindles => 2, lookup_ms => 8, read_ms => 8);
 my ($streams, $rate, $hot) = (50, 1000, '/1k.bin');
 my $most = 1.5;                 # aim: p99 beside cold streams over that without them
+my $most_apart = 1.2;           # ... over that beside the same load on another server
 
 # True if accel-load speaks HTTP/2.
 sub has_http2 () {
@@ -27,6 +29,7 @@ sub run ($bench, @kinds) {
 	return $bench->note('fair is left out: this accel-load has no --http2') unless has_http2();
 	my $rig = Accel::Bench::Rig->new($bench, lists => ['small']);
 	my @wanted = $bench->wanted(@kinds, { kind => 'nginx', name => 'nginx+accel', http2 => 1, front => 1, threads => 32, exempt => $hot });
+	push @wanted, map { +{ %$_, name => 'apart', apart => 1 } } grep { $_->{name} eq 'accel' } @wanted;
 	my %runs;
 	for my $round (1 .. $bench->opt('rounds')) {
 		push @{ $runs{ $_->{name} } }, once($bench, $rig, $_) for @wanted;
@@ -36,22 +39,36 @@ sub run ($bench, @kinds) {
 	return unless $of->{accel};
 	print "\nAims\n";
 	$bench->aim('fair: hot p99 beside cold streams / without them', $of->{accel}{p99_ratio}, '<=', $most, $of->{accel});
+	$bench->aim('fair: hot p99 beside cold streams / apart', $of->{accel}{p99} / $of->{apart}{p99}, '<=', $most_apart, @$of{qw(accel apart)});
+}
+
+# The reports on hot and on cold streams: of one connection, or of two servers.
+sub both ($bench, $rig, $kind, $srv, @hot) {
+	if (!$kind->{apart}) {
+		my $r = $bench->load(@hot, '--beside' => $rig->list('small'), '--beside-streams' => $streams, $srv->url . $hot);
+		return ($r, $r->{beside} // {});
+	}
+	my $other = $bench->server($kind, $rig->{root});
+	my $cold = $bench->load_begin('--http2', -c => 1, '--streams' => $streams, -u => $rig->list('small'), -d => $bench->opt('seconds'), -t => 60, $srv->url . '/');
+	my $r = $bench->load(@hot, $other->url . $hot);
+	$cold = $bench->load_end($cold);
+	$other->stop;
+	return ($r, $cold);
 }
 
 # Each half has a disk and a server of its own, so that the cold files are cold.
 sub once ($bench, $rig, $kind) {
 	my @hot = ('--http2', -c => 1, '--streams' => $streams, '--rate' => $rate, -d => $bench->opt('seconds'), -t => 60);
-	my ($alone, $beside);
+	my ($alone, $beside, $cold);
 	my @others = map { $_->{others} } $rig->with_server($kind, \%disk, sub ($srv) {
 		$bench->load('--http2', -c => 1, '--streams' => $streams, -n => 200, -d => 5, $srv->url . $hot);
 		$alone = $bench->load(@hot, $srv->url . $hot);
 		return {};
 	}), $rig->with_server($kind, \%disk, sub ($srv) {
 		$bench->load('--http2', -c => 1, '--streams' => $streams, -n => 200, -d => 5, $srv->url . $hot);
-		$beside = $bench->load(@hot, '--beside' => $rig->list('small'), '--beside-streams' => $streams, $srv->url . $hot);
+		($beside, $cold) = both($bench, $rig, $kind, $srv, @hot);
 		return {};
 	});
-	my $cold = $beside->{beside} // {};
 	return { others => ($others[0] > $others[1] ? $others[0] : $others[1]), errors => $alone->{errors}{all} + $beside->{errors}{all},
 		%{ Test::Bench::Beside::figures($alone, $beside, $cold) } };
 }
