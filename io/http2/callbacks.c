@@ -114,6 +114,7 @@ begin_request(nghttp2_session *ng, struct http2 *h, struct http2_stream *st, boo
 	st->ended = !body;
 	take_turns(ng, h, st);
 	http2_limit_earn(h, FLOOD_PRIORITY, 2);
+	http2_limit_earn(h, FLOOD_EMPTY, 2);
 	if (head.p == NULL || h->over || !h->calls->stream(h, &st->transport, head))
 		http2_stream_reset(st, NGHTTP2_REFUSED_STREAM);
 	return (0);
@@ -177,10 +178,12 @@ came_window(struct http2 *h, const nghttp2_frame *f)
 static void
 came_ping(struct http2 *h, const nghttp2_frame *f)
 {
-	if (f->hd.flags & NGHTTP2_FLAG_ACK)
+	if ((f->hd.flags & NGHTTP2_FLAG_ACK) == 0)
+		(void)http2_limit(h, FLOOD_CONTROL, 1);
+	else if (http2_is_draining(h))
 		http2_last_stream(h);
 	else
-		(void)http2_limit(h, FLOOD_CONTROL, 1);
+		(void)http2_limit(h, FLOOD_EMPTY, 1);
 }
 
 static void
@@ -200,6 +203,8 @@ came_reset(nghttp2_session *ng, struct http2 *h, const nghttp2_frame *f)
 	count(h->io->counters, http2_resets);
 	if (st != NULL)
 		st->reset = true;
+	else
+		(void)http2_limit(h, FLOOD_EMPTY, 1);
 }
 
 static int

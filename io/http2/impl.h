@@ -43,7 +43,7 @@ enum http2_flood {
 	FLOOD_RESETS,   /* streams that the client opens and resets */
 	FLOOD_STREAMS,  /* more streams than SETTINGS allow, again and again */
 	FLOOD_CONTROL,  /* PING, SETTINGS */
-	FLOOD_EMPTY,    /* frames without bytes */
+	FLOOD_EMPTY,    /* frames that change nothing */
 	FLOOD_WINDOWS,  /* small updates of windows */
 	FLOOD_PRIORITY, /* PRIORITY, PRIORITY_UPDATE */
 	FLOOD_HEADS,    /* heads far too long */

@@ -2,7 +2,7 @@
  * the server more than the client.
  *
  * A bucket gets `rate` a second until it holds `most`.  Frames that replies make necessary fill
- * theirs, too: a window update for DATA, a priority for a stream.  That is without a limit in
+ * theirs, too: a window update for DATA, a priority for a stream, a reset of one that has just ended.  That is without a limit in
  * practice: a client that has read megabytes of small frames at once gives them all back at once.
  */
 #include "io/http2/impl.h"
@@ -30,7 +30,9 @@ static const struct {
 	[FLOOD_STREAMS] = { HTTP2_REFUSED_MAX, 10, C(streams),
 	    "too many streams at once, again and again" },
 	[FLOOD_CONTROL] = { HTTP2_CONTROL_MAX, 10, C(control), "too many PING or SETTINGS frames" },
-	[FLOOD_EMPTY] = { HTTP2_EMPTY_MAX, 10, C(empty), "too many frames without bytes" },
+	/* without bytes, of an unknown type, resets of streams that have ended.  Chromium sends an
+	 * unknown frame with each request. */
+	[FLOOD_EMPTY] = { HTTP2_EMPTY_MAX, 10, C(empty), "too many frames that change nothing" },
 	[FLOOD_WINDOWS] = { HTTP2_WINDOWS_MAX, 100, C(windows), "too many WINDOW_UPDATE frames" },
 	[FLOOD_PRIORITY] = { HTTP2_PRIORITY_MAX, 20, C(priority),
 	    "too many changes of priorities" },

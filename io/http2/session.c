@@ -340,6 +340,9 @@ look(struct http2 *h, struct text bytes)
 	case HTTP2_WRONG: http2_fail(h, NGHTTP2_PROTOCOL_ERROR, why); break;
 	case HTTP2_WRONG_STATE: http2_fail(h, NGHTTP2_STREAM_CLOSED, why); break;
 	}
+	if (h->frames.unknown != 0)
+		(void)http2_limit(h, FLOOD_EMPTY, h->frames.unknown);
+	h->frames.unknown = 0;
 }
 
 /* What the library does not tell the client itself: a flood, no preface, no memory. */

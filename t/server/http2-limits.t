@@ -96,7 +96,7 @@ subtest 'PING and SETTINGS' => sub {
 	allowed('some', sub ($h) { $h->send(bytes(PING, 0, 0, '12345678') x 50) });
 };
 
-subtest 'frames without bytes' => sub {
+subtest 'frames that change nothing' => sub {
 	flood('DATA', 'ENHANCE_YOUR_CALM', 'flood-empty', sub ($h) {
 		my $id = $h->open(POST => '/a.txt', end => 0);
 		$h->send(bytes(DATA, 0, $id) x 20_000);
@@ -104,6 +104,19 @@ subtest 'frames without bytes' => sub {
 	flood('DATA that is padding only', 'ENHANCE_YOUR_CALM', 'flood-empty', sub ($h) {
 		my $id = $h->open(POST => '/a.txt', end => 0);
 		$h->send(bytes(DATA, PADDED, $id, "\x05\0\0\0\0\0") x 5000);
+	});
+	flood('unknown types', 'ENHANCE_YOUR_CALM', 'flood-empty', sub ($h) { $h->send(bytes(0x55, 0, 0, 'any') x 20_000) });
+	flood('answers to no PING', 'ENHANCE_YOUR_CALM', 'flood-empty', sub ($h) { $h->send(bytes(PING, ACK, 0, '12345678') x 20_000) });
+	flood('resets of a stream that has ended', 'ENHANCE_YOUR_CALM', 'flood-empty', sub ($h) {
+		$h->gather(my $id = $h->open(GET => '/a.txt'));
+		$h->send(bytes(RST_STREAM, 0, $id, pack 'N', CANCEL) x 20_000);
+	});
+	allowed('an unknown frame and a late reset for each of 500 requests', sub ($h) {
+		for (1 .. 5) {
+			my @id = map { $h->send(bytes(0x55, 0, 0)); $h->open(GET => '/a.txt') } 1 .. 100;
+			$h->gather(@id);
+			$h->send(join '', map { bytes(RST_STREAM, 0, $_, pack 'N', CANCEL) } @id);
+		}
 	});
 	flood('CONTINUATION', 'ENHANCE_YOUR_CALM', 'flood-heads', sub ($h) {
 		$h->send(bytes(HEADERS, END_STREAM, 1, hpack($h->request_fields(GET => '/a.txt'))) . bytes(CONTINUATION, 0, 1) x 20_000);

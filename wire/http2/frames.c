@@ -7,7 +7,7 @@
 #define BITS        64u
 #define END_STREAM  1
 
-enum { DATA, HEADERS, PRIORITY, RST_STREAM };
+enum { DATA, HEADERS, PRIORITY, RST_STREAM, CONTINUATION = 9, PRIORITY_UPDATE = 16 };
 
 static uint32_t
 load_be32(const uint8_t *p)
@@ -97,6 +97,8 @@ judge(struct http2_frames *f, const char **why)
 	uint32_t id = stream_at(f->head + 5);
 	uint8_t type = f->head[3];
 
+	if (type > CONTINUATION && type != PRIORITY_UPDATE)
+		f->unknown++;
 	if (type == PRIORITY)
 		return (judge_priority(f, id, why));
 	return (type <= RST_STREAM && id % 2 == 1 ? judge_state(f, type, id, why) : HTTP2_RIGHT);

@@ -15,6 +15,7 @@ struct http2_frames {
 	uint32_t last;     /* the highest stream so far */
 	uint64_t began;    /* bits: last, last - 2, ... */
 	uint64_t said_all; /* ... of these the client has ended */
+	unsigned unknown;  /* frames of types that have no meaning; the caller resets it */
 	uint8_t n;         /* of head */
 	uint8_t head[13];  /* and the first four bytes of a PRIORITY */
 };

@@ -104,6 +104,18 @@ priority(void)
 }
 
 static void
+unknown(void)
+{
+	frame(0x55, 0, 0, "any", 3);
+}
+
+static void
+pong(void)
+{
+	frame(NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "12345678", 8);
+}
+
+static void
 priority_update(void)
 {
 	frame(NGHTTP2_PRIORITY_UPDATE, 0, 0, "\0\0\0\1u=1", 7);
@@ -159,7 +171,7 @@ flood(const struct flood *f)
 #define COUNTER(name) offsetof(struct io_counters, http2_flood_##name)
 
 /* The client's own SETTINGS count, a malformed request is refused and reset, and a request earns
- * two changes of priorities. */
+ * two changes of priorities and two frames that change nothing. */
 static const struct flood floods[] = {
 	{ reset_one, 201, COUNTER(resets), "too many streams were reset", "http2.flood-resets",
 	    ANY },
@@ -171,10 +183,14 @@ static const struct flood floods[] = {
 	    ANY },
 	{ settings, 100, COUNTER(control), "too many PING or SETTINGS frames",
 	    "http2.flood-control", ANY },
-	{ empty_data, 101, COUNTER(empty), "too many frames without bytes", "http2.flood-empty",
+	{ empty_data, 103, COUNTER(empty), "too many frames that change nothing", "http2.flood-empty",
 	    HAS_STREAM },
-	{ padding, 101, COUNTER(empty), "too many frames without bytes", "http2.flood-empty",
+	{ padding, 103, COUNTER(empty), "too many frames that change nothing", "http2.flood-empty",
 	    HAS_STREAM },
+	{ unknown, 101, COUNTER(empty), "too many frames that change nothing", "http2.flood-empty",
+	    ANY },
+	{ pong, 101, COUNTER(empty), "too many frames that change nothing", "http2.flood-empty",
+	    ANY },
 	{ small_window, 101, COUNTER(windows), "too many WINDOW_UPDATE frames",
 	    "http2.flood-windows", ANY },
 	{ window, 1001, COUNTER(windows), "too many WINDOW_UPDATE frames", "http2.flood-windows",
