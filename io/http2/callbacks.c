@@ -298,9 +298,9 @@ on_send(nghttp2_session *ng, const uint8_t *p, size_t n, int flags, void *arg)
 {
 	struct http2 *h = arg;
 
-	if (!http2_has_room(h))
+	if (!http2_batch_has_room(&h->batch))
 		return (NGHTTP2_ERR_WOULDBLOCK);
-	http2_put(h, p, n);
+	http2_batch_put(&h->batch, p, n);
 	return ((ssize_t)n);
 }
 

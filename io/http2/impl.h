@@ -1,6 +1,8 @@
 /* io/http2/impl.h -- inside io/http2/ only.
  *
- *   session.c    a connection: its life, its sends, the end
+ *   session.c    a connection: its life, what it receives, the end
+ *   send.c       ... its sends, one after the other
+ *   batch.c      the frames of a send: their bytes, or where they lie
  *   callbacks.c  what nghttp2 says of the bytes that came
  *   stream.c     a stream: the transport of a request's socket
  *   reply.c      ... its reply, as HEADERS and DATA
@@ -14,18 +16,12 @@
 #include <nghttp2/nghttp2.h>
 #include "base/buf.h"
 #include "io/engine.h"
+#include "io/http2/batch.h"
 #include "io/http2/http2.h"
 #include "io/transport.h"
 #include "wire/http2/frames.h"
 #include "wire/http2/request.h"
 
-/* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
- * it is copied, so after that the next one is small. */
-#define HTTP2_BATCH     (112u << 10)
-#define HTTP2_BATCH_MIN (16u << 10)
-#define HTTP2_PIECES    64 /* of a batch */
-/* A shorter piece is copied: a part of a send costs as much. */
-#define HTTP2_IN_PLACE 2048u
 /* An update of a window by less costs more.  A client may have windows of 511 bytes. */
 #define HTTP2_WINDOW_SMALL 256u
 /* Priorities that come before their streams (RFC 9218 7.1), the last ones. */
@@ -68,17 +64,10 @@ struct http2 {
 	struct http2_request head;
 	uint64_t head_ns; /* its beginning; 0: none comes */
 	struct io_op send, soon;
-	/* Frames on their way: in out, or bodies where they lie, until the call that collects
-	 * and sends them returns. */
-	struct iovec iov[HTTP2_PIECES];
-	int niov;
-	char *out; /* a window of the loop, or memory of its own */
-	size_t out_n, out_size;
-	size_t left; /* bytes of iov */
+	struct http2_batch batch; /* on its way */
 	uint64_t bytes_sent;
 	struct window_debt window;  /* of the connection */
 	uint64_t drain_ns;          /* when the client learned of the end */
-	size_t batch;               /* bytes of the next one */
 	uint64_t asked_ns, debt_ns; /* of the send on its way */
 	uint64_t moved_ns;          /* DATA went out last */
 	struct http2_frames frames;
@@ -87,9 +76,8 @@ struct http2 {
 	struct bucket bucket[FLOODS];
 	const char *why;
 	uint8_t draining; /* 1: told, 2: the last stream is fixed */
-	bool out_owned;   /* out is from malloc */
 	bool sending, soon_due;
-	bool skipped;    /* the result of the send is in left already */
+	bool skipped;    /* the batch knows the result of the send already */
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
 	bool leaving;    /* the client has sent GOAWAY */
@@ -135,15 +123,21 @@ stream_of(const struct io_sock *s)
 }
 
 /* session.c */
-void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
 /* The connection is over: GOAWAY with this code. */
 void http2_fail(struct http2 *, uint32_t code, const char *why);
 /* rc: what a call of the library returned.  Without memory the connection ends soon. */
 void http2_check(struct http2 *, int rc);
-/* Appends to the batch; a frame fits if there is room. */
-bool http2_has_room(const struct http2 *);
-void http2_put(struct http2 *, const void *, size_t);
-void http2_put_in_place(struct http2 *, const void *, size_t);
+bool http2_is_terminated(const struct http2 *);
+/* Nothing is sent any more, because all is sent (0), or -errno: calls->ended(), which may free the
+ * connection. */
+void http2_ended(struct http2 *, int err);
+
+/* send.c */
+void http2_send_init(struct http2 *);
+void http2_want_turn(struct http2 *); /* frames are sent soon, once for all that happens now */
+/* Sends now what is there, unless a send is on its way.  0, or -errno: the connection cannot go on.
+ * After http2_end() it may free the connection. */
+int http2_flush(struct http2 *);
 
 /* callbacks.c */
 nghttp2_session_callbacks *http2_callbacks(void); /* NULL: no memory */

@@ -261,7 +261,7 @@ http2_reply_read_data(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t most
 	struct io_op *op = parked(st);
 	size_t n = offered(st, op);
 
-	if (!http2_has_room(st->h2))
+	if (!http2_batch_has_room(&st->h2->batch))
 		return (NGHTTP2_ERR_PAUSE);
 	if (n == 0)
 		return (nothing(st, op, flags));
@@ -292,7 +292,7 @@ copy_out(struct http2_stream *st, const struct io_op *op, size_t n)
 
 	for (; n > 0; n -= k) {
 		k = p.iov->iov_len - p.at < n ? p.iov->iov_len - p.at : n;
-		http2_put_in_place(st->h2, (const char *)p.iov->iov_base + p.at, k);
+		http2_batch_put_in_place(&st->h2->batch, (const char *)p.iov->iov_base + p.at, k);
 		st->taken += k;
 		p.iov++;
 		p.at = 0;
@@ -359,7 +359,7 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 	struct http2 *h = st->h2;
 
 	earn_windows(st, n, offered(st, op));
-	http2_put(h, head, 9);
+	http2_batch_put(&h->batch, head, 9);
 	copy_out(st, op, n);
 	h->moved_ns = io_now(h->io);
 	io_moved(h->io, n, n);

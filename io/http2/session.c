@@ -1,19 +1,13 @@
-/* io/http2/session.c -- a connection: its life, its sends, the end.
+/* io/http2/session.c -- a connection: its life, what it receives, the end.
  *
- *   http2_receive()      --> nghttp2 --> callbacks.c --> requests, perhaps with their replies
- *   a stream has bytes   --> http2_want_turn() --> once for all that happen in this round
- *                        --> flush(): a batch of frames, in the turns that nghttp2 gives
- *                        --> IO_SEND --> sent() --> the next batch
- *
- * A batch is what waits for the socket.  Everything else waits for its turn, so that a small reply
- * that is ready overtakes large ones, and nothing of a client that does not read is copied.
+ *   http2_receive() --> nghttp2 --> callbacks.c --> requests, perhaps with their replies
+ *                   --> http2_flush() of send.c
  */
 #include "io/http2/impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/rate.h"
 #include "wire/http2/reply.h"
 
 /* Bytes of bodies that a client may send before the server has used them. */
@@ -21,8 +15,6 @@
 #define TABLE_SIZE 4096u
 /* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
 #define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
-
-static int flush(struct http2 *);
 
 /* ---- the end */
 
@@ -56,8 +48,8 @@ break_streams(struct http2 *h)
 		http2_stream_broken(st);
 }
 
-static void
-ended(struct http2 *h, int err)
+void
+http2_ended(struct http2 *h, int err)
 {
 	h->stopped = true;
 	if (err != 0) {
@@ -67,265 +59,13 @@ ended(struct http2 *h, int err)
 	h->calls->ended(h, err); /* may free *h */
 }
 
-/* Nothing is left to be sent. */
-static bool
-is_quiet(const struct http2 *h)
-{
-	return (!h->sending && !h->soon_due && h->left == 0);
-}
-
-/* ---- a batch */
-
-bool
-http2_has_room(const struct http2 *h)
-{
-	return (h->left < h->batch && h->niov < HTTP2_PIECES - 4);
-}
-
-static void
-add_piece(struct http2 *h, const char *p, size_t n)
-{
-	struct iovec *last = h->iov + h->niov - 1;
-
-	h->left += n;
-	if (h->niov > 0 && (const char *)last->iov_base + last->iov_len == p) {
-		last->iov_len += n;
-		return;
-	}
-	must(h->niov < HTTP2_PIECES);
-	h->iov[h->niov++] = (struct iovec){ (void *)(uintptr_t)p, n };
-}
-
-void
-http2_put(struct http2 *h, const void *p, size_t n)
-{
-	must(h->out != NULL && h->out_n + n <= h->out_size);
-	memcpy(h->out + h->out_n, p, n);
-	add_piece(h, h->out + h->out_n, n);
-	h->out_n += n;
-}
-
-void
-http2_put_in_place(struct http2 *h, const void *p, size_t n)
-{
-	if (n < HTTP2_IN_PLACE || h->niov >= HTTP2_PIECES - 2)
-		http2_put(h, p, n);
-	else
-		add_piece(h, p, n);
-}
-
-static void
-out_free(struct http2 *h)
-{
-	if (h->out_owned)
-		free(h->out);
-	else
-		io_give_back(h->io, h->out);
-	h->out = NULL;
-	h->out_owned = false;
-	h->out_n = h->left = 0;
-	h->niov = 0;
-}
-
-static void
-skip(struct http2 *h, size_t n)
-{
-	int i = 0;
-
-	h->left -= n;
-	h->bytes_sent += n;
-	while (i < h->niov && n >= h->iov[i].iov_len)
-		n -= h->iov[i++].iov_len;
-	h->niov -= i;
-	memmove(h->iov, h->iov + i, (size_t)h->niov * sizeof(*h->iov));
-	if (n != 0)
-		h->iov[0] = (struct iovec){ (char *)h->iov[0].iov_base + n, h->iov[0].iov_len - n };
-}
-
-/* The socket may be full for minutes: what is left moves to memory of its size, and bodies are
- * their owners' again.  False: no memory. */
-static bool
-keep_rest(struct http2 *h)
-{
-	size_t n = h->left, at = 0;
-	char *p;
-	int i;
-
-	if (h->out_owned || n == 0)
-		return (true);
-	p = malloc(n);
-	if (p == NULL)
-		return (false);
-	for (i = 0; i < h->niov; at += h->iov[i++].iov_len)
-		memcpy(p + at, h->iov[i].iov_base, h->iov[i].iov_len);
-	out_free(h);
-	h->out = p;
-	h->out_owned = true;
-	h->left = n;
-	h->iov[h->niov++] = (struct iovec){ p, n };
-	h->send.send.n = h->send.send.first = h->niov;
-	return (true);
-}
-
-/* 0, or -ENOMEM: the library cannot go on. */
-static int
-collect(struct http2 *h)
-{
-	if (h->out_owned)
-		out_free(h);
-	if (h->lost || (h->out == NULL && (h->out = io_window_get(h->io)) == NULL))
-		return (-ENOMEM);
-	h->out_size = h->io->window;
-	h->out_n = 0;
-	if (nghttp2_session_send(h->ng) != 0)
-		return (-ENOMEM);
-	if (nghttp2_session_get_remote_window_size(h->ng) <= 0)
-		http2_streams_stuck(h);
-	return (0);
-}
-
-/* ---- sending */
-
-static void
-submit(struct http2 *h, enum io_kind kind)
-{
-	h->send.kind = kind;
-	h->send.send.iov = h->iov;
-	h->send.send.n = h->send.send.first = h->niov;
-	h->send.deadline_ms = debt_patience_ms(h->debt_ns, h->conf.send_ms);
-	h->asked_ns = io_now(h->io);
-	h->sending = true;
-	op_submit(h->io, &h->send);
-}
-
-/* The socket is full: streams wait, and hold nothing that others need. */
-static void
-wait_for_room(struct http2 *h)
-{
-	h->stuck = true;
-	h->batch = HTTP2_BATCH_MIN;
-	http2_streams_stuck(h);
-	submit(h, h->left != 0 ? IO_SEND : IO_WRITABLE);
-}
-
-/* What the socket took is known when the call returns, and the rest may not stay where it lies. */
-static void
-send_batch(struct http2 *h)
-{
-	struct io_op *op = &h->send;
-
-	submit(h, IO_SEND);
-	h->skipped = op->state == OP_READY && op->res > 0;
-	if (h->skipped)
-		skip(h, (size_t)op->res);
-	if (h->left == 0)
-		h->batch = 2 * h->batch < HTTP2_BATCH ? 2 * h->batch : HTTP2_BATCH;
-	else if (!keep_rest(h) && op->state == OP_READY)
-		op->res = -ENOMEM;
-	else if (h->left != 0 && !h->out_owned)
-		op_cancel(h->io, op);
-}
-
 /* The library has told the client that it goes on no more, because of its frames, or for want of
  * memory.  (Without streams it is as ready to end after a GOAWAY of either side.) */
-static bool
-is_terminated(const struct http2 *h)
+bool
+http2_is_terminated(const struct http2 *h)
 {
 	return (!h->over && nghttp2_session_want_read(h->ng) == 0 &&
 		(h->nstreams != 0 || (h->draining == 0 && !h->leaving)));
-}
-
-static int
-end_of_flush(struct http2 *h)
-{
-	out_free(h);
-	if (is_terminated(h))
-		return (-EPROTO);
-	if (h->ending && is_quiet(h))
-		ended(h, 0);
-	return (0);
-}
-
-/* 0, or -errno: the connection cannot go on. */
-static int
-flush(struct http2 *h)
-{
-	int err;
-
-	if (h->sending || h->stopped)
-		return (0);
-	if (h->left != 0 ||
-	    ((h->sock->hints & SOCK_WRITABLE) == 0 && nghttp2_session_want_write(h->ng) != 0)) {
-		wait_for_room(h);
-		return (0);
-	}
-	if (h->stuck) {
-		h->stuck = false;
-		http2_streams_unblock(h);
-	}
-	err = collect(h);
-	if (err == 0 && h->late)
-		err = -ETIMEDOUT;
-	if (err == 0 && h->left != 0)
-		send_batch(h);
-	else if (err == 0)
-		err = end_of_flush(h);
-	return (err);
-}
-
-static void
-flush_or_end(struct http2 *h)
-{
-	bool ending = h->ending;
-	int err = flush(h); /* it may free *h at the end, and is 0 then */
-
-	if (err != 0)
-		ended(h, err);
-	else if (!ending && is_quiet(h))
-		h->calls->quiet(h);
-}
-
-static void
-sent(struct io_op *op)
-{
-	struct http2 *h = container_of(op, struct http2, send);
-	int64_t res = op->res;
-
-	h->sending = false;
-	if (h->conf.send_rate != 0)
-		debt_note(&h->debt_ns, io_now(h->io) - h->asked_ns, res, h->conf.send_rate);
-	if (res > 0 && !h->skipped)
-		skip(h, (size_t)res);
-	h->skipped = false;
-	if (h->stopped)
-		ended(h, -ECANCELED);
-	else if (res < 0 || (res == 0 && op->kind == IO_SEND))
-		ended(h, res < 0 ? (int)res : -EPIPE);
-	else
-		flush_or_end(h);
-}
-
-static void
-turn(struct io_op *op)
-{
-	struct http2 *h = container_of(op, struct http2, soon);
-
-	h->soon_due = false;
-	if (h->stopped)
-		ended(h, -ECANCELED);
-	else if (h->sending)
-		return; /* sent() goes on */
-	else
-		flush_or_end(h);
-}
-
-void
-http2_want_turn(struct http2 *h)
-{
-	if (h->soon_due || h->in_receive || h->sending || h->stopped)
-		return;
-	h->soon_due = true;
-	op_soon(h->io, &h->soon, turn);
 }
 
 /* ---- receiving */
@@ -382,12 +122,12 @@ http2_receive(struct http2 *h, struct text bytes)
 	if (n < 0)
 		broken(h, (int)n);
 	/* replies to these requests go before the next connection has its turn */
-	err = !h->soon_due && !h->ending ? flush(h) : 0;
+	err = !h->soon_due && !h->ending ? http2_flush(h) : 0;
 	if (err == -ETIMEDOUT)
 		http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, "windows that open too slowly");
 	if (err == -ENOMEM || n == NGHTTP2_ERR_NOMEM)
 		return (no_memory(h));
-	if (is_terminated(h)) {
+	if (http2_is_terminated(h)) {
 		h->over = true;
 		h->why = "a frame against the rules";
 	}
@@ -506,7 +246,7 @@ http2_say_end(struct http2 *h)
 	if (h->over || h->stopped || h->sending || h->in_receive || h->nstreams != 0)
 		return;
 	(void)nghttp2_session_terminate_session(h->ng, NGHTTP2_NO_ERROR);
-	(void)flush(h);
+	(void)http2_flush(h);
 }
 
 void
@@ -566,13 +306,12 @@ http2_new(struct io *io, struct io_sock *sock, const struct http2_conf *conf,
 	h->conf = *conf;
 	h->calls = calls;
 	h->owner = owner;
-	h->batch = HTTP2_BATCH;
+	http2_batch_init(&h->batch);
 	http2_frames_init(&h->frames);
 	list_init(&h->streams);
 	http2_request_init(&h->head, conf->max_head);
 	http2_limits_init(h);
-	op_init(&h->send, IO_SEND, sent);
-	h->send.sock = sock;
+	http2_send_init(h);
 	if (open_session(h, cb) != 0 || tell_settings(h) != 0 ||
 	    nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, WINDOW_ALL) != 0) {
 		http2_free(h);
@@ -595,7 +334,6 @@ http2_free(struct http2 *h)
 		http2_stream_free(st);
 	}
 	http2_request_free(&h->head);
-	if (h->out != NULL)
-		out_free(h);
+	http2_batch_free(&h->batch, h->io);
 	free(h);
 }

@@ -281,14 +281,14 @@ TEST("/http2-turns/a full socket keeps little")
 		say_many(&owner[i], LARGE);
 	exchange();
 	g_assert_true(h2->stuck);
-	g_assert_true(h2->out_owned);
-	g_assert_cmpuint(h2->left, <=, 2 * HTTP2_BATCH);
+	g_assert_true(h2->batch.out_owned);
+	g_assert_cmpuint(h2->batch.left, <=, 2 * HTTP2_BATCH);
 	now.room = SIZE_MAX;
 	exchange();
 	for (i = 0; i < 50; i++)
 		g_assert_cmpuint(got(i), ==, LARGE);
-	g_assert_cmpuint(h2->left, ==, 0);
-	g_assert_null(h2->out);
+	g_assert_cmpuint(h2->batch.left, ==, 0);
+	g_assert_null(h2->batch.out);
 	down();
 }
 
