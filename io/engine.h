@@ -245,6 +245,20 @@ io_moved(struct io *io, uint64_t len, uint64_t n)
 		io->long_budget -= (int64_t)n;
 }
 
+/* A receive into buf, a window or NULL, has ended with n: bytes, 0 or -errno.  With bytes the op
+ * takes the buffer, and they count for the budget; otherwise the buffer goes back. */
+static inline void
+io_received(struct io *io, struct io_op *op, char *buf, int64_t n)
+{
+	if (n <= 0) {
+		io_give_back(io, buf);
+		return;
+	}
+	op->buf = buf;
+	if (buf != NULL && n > IO_CALLBACK / IO_RECEIVED) /* the callback counts for the others */
+		io->budget -= n * IO_RECEIVED - IO_CALLBACK;
+}
+
 /* A send or connect that succeeded in op_submit() is called back next; otherwise up to 512 other
  * requests would push its connection out of the processor's cache.  Only IO_FOLLOWS times until
  * another connection has its turn, so that pipelined requests do not occupy the loop.  A head

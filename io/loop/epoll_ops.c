@@ -224,16 +224,8 @@ try_recv(struct io *io, struct io_op *op)
 		return (done_with(op, -ENOMEM));
 	n = s->transport != NULL ? s->transport->calls->receive(io, s, buf, most)
 				 : recv_plain(op, buf, most);
-	if (n <= 0)
-		io_give_back(io, buf);
-	if (n == -EAGAIN)
-		return (parked(io, op));
-	if (n <= 0)
-		return (done_with(op, n));
-	op->buf = buf;
-	if (buf != NULL && n > IO_CALLBACK / IO_RECEIVED) /* the callback counts for the others */
-		io->budget -= n * IO_RECEIVED - IO_CALLBACK;
-	return (done_with(op, n));
+	io_received(io, op, buf, n);
+	return (n == -EAGAIN ? parked(io, op) : done_with(op, n));
 }
 
 union fd_message {

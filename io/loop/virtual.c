@@ -63,15 +63,8 @@ try_recv(struct io *io, struct io_op *op)
 	if (buf == NULL)
 		return (done_with(op, -ENOMEM));
 	n = s->transport->calls->receive(io, s, buf, op->little ? RECV_LITTLE : RECV_SIZE);
-	if (n <= 0)
-		io_give_back(io, buf);
-	if (n == -EAGAIN)
-		return (parked(io, op));
-	if (n > 0)
-		op->buf = buf;
-	if (n > IO_CALLBACK / IO_RECEIVED)
-		io->budget -= n * IO_RECEIVED - IO_CALLBACK;
-	return (done_with(op, n));
+	io_received(io, op, buf, n);
+	return (n == -EAGAIN ? parked(io, op) : done_with(op, n));
 }
 
 static bool
