@@ -74,6 +74,8 @@ bool http2_is_drained(const struct http2 *);  /* none runs, and none follows */
 void http2_last_stream(struct http2 *);
 /* As http2_drain(), and ended() follows when all is sent. */
 void http2_end(struct http2 *);
+bool http2_is_ending(const struct http2 *); /* http2_end() was called: no stream begins any more */
+bool http2_has_ended(const struct http2 *); /* ended() was called, or http2_stop() */
 /* GOAWAY, if the socket takes it at once and no stream runs; http2_stop() follows. */
 void http2_say_end(struct http2 *);
 /* Sends no more, and breaks all streams; ended() follows if an op is in flight. */

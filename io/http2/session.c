@@ -239,6 +239,18 @@ http2_end(struct http2 *h)
 	http2_want_turn(h);
 }
 
+bool
+http2_is_ending(const struct http2 *h)
+{
+	return (h->ending);
+}
+
+bool
+http2_has_ended(const struct http2 *h)
+{
+	return (h->stopped);
+}
+
 /* A client that asks at this moment learns that its request was not taken. */
 void
 http2_say_end(struct http2 *h)

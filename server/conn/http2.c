@@ -155,7 +155,6 @@ session_ended(struct http2 *h, int err)
 		(void)client_left(p);
 		return;
 	}
-	p->h2_ended = true;
 	if (conn_input_ends(p))
 		conn_run(p);
 }
@@ -247,7 +246,6 @@ over(struct conn *p)
 	tell_over(p);
 	if (http2_is_flood(p->h2))
 		note_flooder(p->w, client_addr_of(&p->peer.sa));
-	p->h2_over = true;
 	conn_cut_streams(p);
 	http2_end(p->h2);
 	return (WAIT);
@@ -335,15 +333,13 @@ may_not_be_idle(const struct conn *p)
 void
 conn_http2_look(struct conn *p)
 {
-	if (p->closing || p->h2_over)
+	if (p->closing || http2_is_ending(p->h2))
 		return;
 	if ((p->close_after && !is_fresh(p)) || may_not_be_idle(p) ||
 	    (p->nreq != 0 && counters_leaving(p->w->base.conf.counters_list)))
 		http2_drain(p->h2);
-	if (http2_is_drained(p->h2)) {
-		p->h2_over = true;
+	if (http2_is_drained(p->h2))
 		http2_end(p->h2);
-	}
 	conn_phase_show(p);
 }
 
@@ -366,7 +362,7 @@ conn_http2(struct conn *p)
 
 	if (p->h2 == NULL && !begin(p))
 		return (&st_close);
-	if (p->h2_ended)
+	if (http2_has_ended(p->h2))
 		return (linger(p));
 	if (p->in_err != 0 && p->in_err != -ETIMEDOUT && p->in_err != -ECANCELED)
 		return (client_left(p));
@@ -374,12 +370,12 @@ conn_http2(struct conn *p)
 	if (in.n != 0)
 		err = http2_receive(p->h2, in);
 	buf_free(&p->own);
-	if (p->h2_over)
+	if (http2_is_ending(p->h2))
 		return (conn_want_bytes(p, LINGER_MS));
 	if (err != 0)
 		return (over(p));
 	conn_http2_look(p);
-	ms = p->h2_over ? LINGER_MS : patience(p);
+	ms = http2_is_ending(p->h2) ? LINGER_MS : patience(p);
 	if (ms == 0)
 		return (too_late(p));
 	return (conn_want_bytes(p, (uint32_t)ms));

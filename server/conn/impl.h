@@ -107,9 +107,7 @@ struct conn {
 	bool tunnel;         /* the bytes of the client are not HTTP any more */
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
-	bool h2_over;  /* no stream begins any more */
-	bool h2_lost;  /* its client has gone */
-	bool h2_ended; /* ... and nothing is left to be sent */
+	bool h2_lost;  /* the client of its streams has gone */
 	bool proxied;  /* the header of the PROXY protocol was read */
 	bool tls;      /* the client uses TLS, to this server or to the proxy */
 	bool secure;   /* its socket spoke TLS when it was accepted: so does the client */
