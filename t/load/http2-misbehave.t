@@ -2,14 +2,11 @@
 # A server of HTTP/2 that misbehaves on purpose: accel-load counts each fault of a stream or a connection as what it is, once, and the numbers add up.
 
 use v5.36;
-use IO::Select;
-use IO::Socket::INET;
-use JSON::PP qw(decode_json);
-use List::Util qw(sum0);
-use POSIX ();
-use Socket qw(IPPROTO_TCP SOL_SOCKET SO_LINGER TCP_NODELAY);
+use Test::AccelLoad qw(adds_up errors);
+use Test::Http2 qw(:all);
+use Test::Misbehave qw(cut end);
 use Test::More;
-use Test::Util qw(build_dir put temp_tree);
+use Test::Util qw(build_dir free_port put temp_tree);
 
 my $load = build_dir() . '/bin/accel-load';
 my $tree = temp_tree();
@@ -17,14 +14,12 @@ my $size = 3000;
 my $right = join '', map { sprintf "%07d\n", $_ } 1 .. $size / 8;
 put("$tree/x", $right);
 
-# ---------------------------------------------------------------- frames (RFC 9113), fields without a table (RFC 7541)
+# ---------------------------------------------------------------- frames
 
-use constant { DATA => 0, HEADERS => 1, RST_STREAM => 3, SETTINGS => 4, PING => 6, GOAWAY => 7 };
-use constant { END_STREAM => 1, ACK => 1, END_HEADERS => 4, PADDED => 8, PREFACE => 24, HEAD => 9, LAST => 0x7fffffff };
-use constant { PROTOCOL_ERROR => 1, INTERNAL_ERROR => 2, REFUSED_STREAM => 7, CANCEL => 8, CALM => 11 };
+use constant { HEAD => 9, LAST => 0x7fffffff };    # bytes of a frame before its payload; the last stream that there can be
 
-sub frame ($type, $flags, $id, $payload = '') { return pack('CnCCN', 0, length $payload, $type, $flags, $id) . $payload }
-sub field ($name, $value) { return "\0" . chr(length $name) . $name . chr(length $value) . $value }
+sub frame ($type, $flags, $id, $payload = '') { return Test::Http2::frame_bytes($type, $flags, $id, $payload) }
+sub field ($name, $value) { return hpack([[$name, $value]]) }
 sub head ($id, $status, $flags = 0, @fields) {
 	my $block = field(':status', $status);
 	$block .= field(splice @fields, 0, 2) while @fields;
@@ -68,7 +63,7 @@ my %behaves = (
 	closed => { does => sub ($id) { 'fin' }, is => 'reset', whole => 1 },
 	closed_in_body => { does => sub ($id) { (ok200($id), body($id, substr($right, 0, 1000), 0), 'fin') }, is => 'short', whole => 1 },
 	reset => { does => sub ($id) { 'reset' }, is => 'reset', whole => 1 },
-	goaway => { does => sub ($id) { (goaway(0, CALM), 'fin') }, is => 'goaway', whole => 1 },
+	goaway => { does => sub ($id) { (goaway(0, ENHANCE_YOUR_CALM), 'fin') }, is => 'goaway', whole => 1 },
 	goaway_in_body => { does => sub ($id) { (ok200($id), body($id, substr($right, 0, 1000), 0), goaway($id, INTERNAL_ERROR), 'fin') }, is => 'goaway', whole => 1 },
 	stall => { does => sub ($id) { () }, is => 'timeout' },
 	stall_body => { does => sub ($id) { (ok200($id), body($id, substr($right, 0, 1000), 0)) }, is => 'timeout' },
@@ -81,8 +76,8 @@ sub serve ($client, $settings, $on) {
 	my ($in, $n) = ('', 0);
 	my $send = sub (@steps) {
 		for my $step (@steps) {
-			if ($step eq 'fin') { shutdown $client, 1; 1 while sysread $client, $in, 65536; return 1 }       # unread bytes would make it a reset
-			if ($step eq 'reset') { setsockopt $client, SOL_SOCKET, SO_LINGER, pack 'll', 1, 0; return 1 }
+			if ($step eq 'fin') { end($client); return 1 }
+			if ($step eq 'reset') { cut($client); return 1 }
 			syswrite $client, $step or return 1;
 		}
 		return 0;
@@ -91,8 +86,8 @@ sub serve ($client, $settings, $on) {
 		while (length $in < $bytes) { sysread $client, $in, 65536, length $in or return 0 }
 		return 1;
 	};
-	$want->(PREFACE) or return;
-	substr $in, 0, PREFACE, '';
+	$want->(length PREFACE) or return;
+	substr $in, 0, length PREFACE, '';
 	$send->(frame(SETTINGS, 0, 0, $settings)) and return;
 	while ($want->(HEAD)) {
 		my ($high, $low, $type, $flags, $id) = unpack 'CnCCN', $in;
@@ -106,55 +101,11 @@ sub serve ($client, $settings, $on) {
 	}
 }
 
-# One listener for each behaviour, in one process; each connection has a process of its own. All end with this one, which holds the other end of the
-# pipe. %of: name => function that returns the settings and the function of a new connection.
-sub start_server (%of) {
-	my %socket = map { $_ => IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 128) // die "listen: $!" } keys %of;
-	my %name = map { $socket{$_} => $_ } keys %of;
-	pipe my $alive, my $keep or die "pipe: $!";
-	defined(my $pid = fork) or die "fork: $!";
-	return { pid => $pid, keep => $keep, port => { map { $_ => $socket{$_}->sockport } keys %of } } if $pid;
-	close $keep;
-	$SIG{$_} = 'IGNORE' for qw(CHLD PIPE);
-	my $all = IO::Select->new($alive, values %socket);
-	while (my @ready = $all->can_read) {
-		for my $s (@ready) {
-			POSIX::_exit(0) if $s == $alive;
-			my $client = $s->accept or next;
-			next if fork;
-			alarm 120;
-			setsockopt $client, IPPROTO_TCP, TCP_NODELAY, 1;
-			serve($client, $of{ $name{$s} }->());
-			close $client;
-			POSIX::_exit(0);
-		}
-	}
-}
-
 # ---------------------------------------------------------------- the tests
 
-sub run (@args) {
-	open my $out, '-|', $load, '--json', '-q', '--http2', @args or die "$load: $!";
-	my $json = do { local $/; <$out> };
-	close $out;
-	my $r = eval { decode_json($json) } // die "accel-load @args: no report: $json\n";
-	$r->{exit} = $? >> 8;
-	return $r;
-}
+sub run (@args) { return Test::AccelLoad->run_with('-q', '--http2', @args) }
 
-# The errors that are not 0, as text: "reset 3".
-sub errors ($r) {
-	return join ' ', map { "$_ $r->{errors}{$_}" } grep { $_ ne 'all' && $r->{errors}{$_} } sort keys %{ $r->{errors} };
-}
-
-sub adds_up ($r, $what) {
-	my %e = %{ $r->{errors} };
-	is $e{all}, sum0(map { $e{$_} } grep { $_ ne 'all' } keys %e), "$what: all errors are the sum of their kinds";
-	is $r->{requests}, sum0(@$r{qw(answered failed aborted unanswered)}), "$what: each request ends in one way";
-	is $r->{answered}, sum0(values %{ $r->{status} }), "$what: each answer has a status";
-}
-
-# The functions of connections with a state of their own.
+# Those with a state of their own: a function that begins a connection returns its settings and the function of its requests.
 my %special = (
 	# Answers when this many wait; more than its limit at once would be a fault of the client.
 	(map { my $gate = $_; ("gate$gate" => sub { my @open; (pack('nN', 3, $gate), sub ($id, $n) {
@@ -175,9 +126,10 @@ my %special = (
 	# The end of a body never comes.
 	endless => sub { ('', sub ($id, $n) { $n ? (ok200($id), body($id, $right, 0)) : () }) },
 );
-my $server = start_server(%special, map { my $does = $behaves{$_}{does}; ($_ => sub { ('', sub ($id, $n) { $n ? $does->($id) : () }) }) } keys %behaves);
+my %of = (%special, map { my $does = $behaves{$_}{does}; ($_ => sub { ('', sub ($id, $n) { $n ? $does->($id) : () }) }) } keys %behaves);
+my $server = Test::Misbehave->start(map { my $begins = $of{$_}; ($_ => sub ($client) { serve($client, $begins->()) }) } keys %of);
 my @verify = ("--verify=dir:$tree");
-sub url ($name) { return "http://127.0.0.1:$server->{port}{$name}/x" }
+sub url ($name) { return $server->url($name) . '/x' }
 
 sub one ($name, $streams, $n) {
 	my $b = $behaves{$name};
@@ -259,14 +211,9 @@ subtest 'answers that are left' => sub {
 };
 
 subtest 'nobody listens' => sub {
-	my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
-	my $port = $socket->sockport;
-	close $socket;
-	my $r = run('-c', 2, '--streams', 3, '-n', 12, "http://127.0.0.1:$port/");
+	my $r = run('-c', 2, '--streams', 3, '-n', 12, 'http://127.0.0.1:' . free_port() . '/');
 	is errors($r), 'refused 12', 'counts as refused';
 	adds_up($r, 'refused');
 };
 
-close $server->{keep};
-waitpid $server->{pid}, 0;
 done_testing;

@@ -8,6 +8,7 @@ use IO::Socket::INET;
 use JSON::PP qw(decode_json);
 use List::Util qw(sum0);
 use Symbol qw(gensym);
+use Test::AccelLoad qw(adds_up errors);
 use Test::More;
 use Test::Util qw(build_dir eventually free_port need_program put slurp temp_tree);
 use Test::NginxModule;
@@ -76,16 +77,7 @@ sub run (@args) {
 	return { %$r, exit => $status, said => $err };
 }
 
-sub adds_up ($r, $what) {
-	my %e = %{ $r->{errors} };
-	my $all = delete $e{all};
-	$all == sum0(values %e) or fail("$what: all errors are the sum of their kinds");
-	$r->{requests} == sum0(@$r{qw(answered failed aborted unanswered)}) or fail("$what: each request ends in one way");
-	$r->{answered} == sum0(values %{ $r->{status} }) or fail("$what: each answer has a status");
-}
-
 sub counts ($r, @names) { return join ' ', map { "$_ $r->{$_}" } @names }
-sub errors ($r) { return join ' ', map { "$_ $r->{errors}{$_}" } grep { $_ ne 'all' && $r->{errors}{$_} } sort keys %{ $r->{errors} } }
 
 # The lines of nginx's log about a run of n requests.
 sub logged ($n, @args) {

@@ -2,14 +2,11 @@
 # A server that misbehaves on purpose: accel-load counts each fault as what it is, once, and the numbers add up.
 
 use v5.36;
-use File::Temp ();
-use IO::Socket::INET;
-use JSON::PP qw(decode_json);
 use List::Util qw(sum0);
-use POSIX ();
-use Socket qw(SOL_SOCKET SO_LINGER);
+use Test::AccelLoad qw(errors);
+use Test::Misbehave qw(cut);
 use Test::More;
-use Test::Util qw(build_dir put temp_tree);
+use Test::Util qw(build_dir free_port put temp_tree);
 
 my $load = build_dir() . '/bin/accel-load';
 my $tree = temp_tree();
@@ -63,7 +60,7 @@ sub behave ($client, @does) {
 	for my $step (@does) {
 		if ($step eq 'keep') { return 1 }
 		elsif ($step eq 'fin') { return 0 }
-		elsif ($step eq 'reset') { setsockopt $client, SOL_SOCKET, SO_LINGER, pack 'll', 1, 0; return 0 }
+		elsif ($step eq 'reset') { cut($client); return 0 }
 		elsif ($step =~ /\A[\d.]+\z/) { wait_for($client, $step) }
 		else { syswrite $client, $step or return 0 }
 	}
@@ -86,53 +83,18 @@ sub serve ($client) {
 	}
 }
 
-# Each connection has a process of its own; all end with this one, which closes the other end of the pipe.
-sub start_server () {
-	my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 128) or die "listen: $!";
-	pipe my $alive, my $keep or die "pipe: $!";
-	defined(my $pid = fork) or die "fork: $!";
-	return { pid => $pid, port => $socket->sockport, keep => $keep } if $pid;
-	close $keep;
-	$SIG{$_} = 'IGNORE' for qw(CHLD PIPE);
-	my $bits = '';
-	vec($bits, fileno $_, 1) = 1 for $socket, $alive;
-	while (select my $ready = $bits, undef, undef, undef) {
-		POSIX::_exit(0) if vec $ready, fileno $alive, 1;
-		my $client = $socket->accept or next;
-		next if fork;
-		alarm 120;
-		serve($client);
-		close $client;
-		POSIX::_exit(0);
-	}
-}
-
 # ---------------------------------------------------------------- the tests
 
-sub run (@args) {
-	open my $out, '-|', $load, '--json', '-q', @args or die "$load: $!";
-	my $json = do { local $/; <$out> };
-	close $out;
-	my $r = eval { decode_json($json) } // die "accel-load @args: no report: $json\n";
-	$r->{exit} = $? >> 8;
-	return $r;
-}
+sub run (@args) { return Test::AccelLoad->run_with('-q', @args) }
 
-# The errors that are not 0, as text: "reset 3".
-sub errors ($r) {
-	return join ' ', map { "$_ $r->{errors}{$_}" } grep { $_ ne 'all' && $r->{errors}{$_} } sort keys %{ $r->{errors} };
-}
-
+# In a closed loop, where requests that fail have no latency.
 sub adds_up ($r, $what) {
-	my %e = %{ $r->{errors} };
-	is $e{all}, sum0(map { $e{$_} } grep { $_ ne 'all' } keys %e), "$what: all errors are the sum of their kinds";
-	is $r->{requests}, sum0(@$r{qw(answered failed aborted unanswered)}), "$what: each request ends in one way";
-	is $r->{answered}, sum0(values %{ $r->{status} }), "$what: each answer has a status";
+	Test::AccelLoad::adds_up($r, $what);
 	is sum0(map { $_->[1] } @{ $r->{histograms}{latency}{buckets} }), $r->{answered}, "$what: each answer has a latency";
 }
 
-my $server = start_server();
-my $base = "http://127.0.0.1:$server->{port}";
+my $server = Test::Misbehave->start(all => \&serve);
+my $base = $server->url('all');
 put("$tree/$_", $right) for keys %behaves;
 my @verify = ("--verify=dir:$tree");
 
@@ -176,10 +138,7 @@ subtest 'all of them together' => sub {
 };
 
 subtest 'nobody listens' => sub {
-	my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
-	my $port = $socket->sockport;
-	close $socket;
-	my $r = run('-c', 2, '-n', 4, "http://127.0.0.1:$port/");
+	my $r = run('-c', 2, '-n', 4, 'http://127.0.0.1:' . free_port() . '/');
 	is errors($r), 'refused 4', 'counts as refused';
 	adds_up($r, 'refused');
 };
@@ -209,6 +168,4 @@ subtest 'the open loop' => sub {
 	is $r->{requests}, sum0(@$r{qw(answered failed aborted unanswered)}), 'each request ends in one way';
 };
 
-close $server->{keep};
-waitpid $server->{pid}, 0;
 done_testing;
