@@ -30,7 +30,8 @@
 #include "server/status/counters.h"
 #include "server/worker/worker.h"
 
-/* Around calls of the server, not around those of the test. */
+/* SERVER_WORKS(true) stands before each call of the server, SERVER_WORKS(false) after it: with
+ * t/unit/allocations.h only the server runs out of memory, and never the test itself. */
 #ifndef SERVER_WORKS
 #define SERVER_WORKS(on) ((void)0)
 #endif

@@ -16,7 +16,7 @@
 #include "io/loop/sim.h"
 #include "t/unit/test.h"
 
-/* The test calls the server inside of this. */
+/* As in t/fuzz/connection.h. */
 #ifndef SERVER_WORKS
 #define SERVER_WORKS(on) ((void)0)
 #endif
