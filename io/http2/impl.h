@@ -80,6 +80,7 @@ struct http2 {
 	bool skipped;    /* the batch knows the result of the send already */
 	bool in_receive; /* the client's bytes are being read: what they cause is sent after it */
 	bool stuck;      /* the socket is full */
+	bool holding;    /* ... for a moment yet: its streams keep their pages */
 	bool leaving;    /* the client has sent GOAWAY */
 	bool late;       /* the client opens the window of the connection too slowly */
 	bool is_flood;   /* over because of a limit */

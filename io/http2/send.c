@@ -13,28 +13,41 @@
 
 #include "base/rate.h"
 
+/* A client that reads makes room sooner.  To give the pages of 10 streams back and to ask for them
+ * again takes as long as to send 20 kB. */
+#define HOLD_MS 50u
+
 /* ---- a batch goes out */
 
 static void
-submit(struct http2 *h, enum io_kind kind)
+submit(struct http2 *h, enum io_kind kind, uint32_t most_ms)
 {
+	uint32_t ms = debt_patience_ms(h->debt_ns, h->conf.send_ms);
+
 	h->send.kind = kind;
 	h->send.send.iov = h->batch.iov;
 	h->send.send.n = h->send.send.first = h->batch.niov;
-	h->send.deadline_ms = debt_patience_ms(h->debt_ns, h->conf.send_ms);
+	h->send.deadline_ms = ms < most_ms ? ms : most_ms;
 	h->asked_ns = io_now(h->io);
 	h->sending = true;
 	op_submit(h->io, &h->send);
 }
 
-/* The socket is full: streams wait, and hold nothing that others need. */
+/* The socket is full: streams wait, for a moment with what they have. */
 static void
 wait_for_room(struct http2 *h)
 {
-	h->stuck = true;
+	h->stuck = h->holding = true;
 	http2_batch_shrink(&h->batch);
+	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, HOLD_MS);
+}
+
+/* ... then without, since others may need it. */
+static void
+wait_longer(struct http2 *h)
+{
 	http2_streams_stuck(h);
-	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE);
+	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, UINT32_MAX);
 }
 
 /* The socket took n bytes. */
@@ -52,7 +65,7 @@ send_batch(struct http2 *h)
 	struct http2_batch *b = &h->batch;
 	struct io_op *op = &h->send;
 
-	submit(h, IO_SEND);
+	submit(h, IO_SEND, UINT32_MAX);
 	h->skipped = op->state == OP_READY && op->res > 0;
 	if (h->skipped)
 		took(h, (size_t)op->res);
@@ -157,8 +170,9 @@ sent(struct io_op *op)
 {
 	struct http2 *h = container_of(op, struct http2, send);
 	int64_t res = op->res;
+	bool held = h->holding;
 
-	h->sending = false;
+	h->sending = h->holding = false;
 	if (h->conf.send_rate != 0)
 		debt_note(&h->debt_ns, io_now(h->io) - h->asked_ns, res, h->conf.send_rate);
 	if (res > 0 && !h->skipped)
@@ -166,6 +180,8 @@ sent(struct io_op *op)
 	h->skipped = false;
 	if (h->stopped)
 		http2_ended(h, -ECANCELED);
+	else if (res == -ETIMEDOUT && held)
+		wait_longer(h);
 	else if (res < 0 || (res == 0 && op->kind == IO_SEND))
 		http2_ended(h, res < 0 ? (int)res : -EPIPE);
 	else

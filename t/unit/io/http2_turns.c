@@ -217,6 +217,8 @@ TEST("/http2-turns/a full socket gives pages back")
 	now.room = 10000; /* then it is full */
 	exchange();
 	g_assert_true(h2->stuck);
+	g_assert_cmpint(o->wr_res, ==, -EINPROGRESS); /* a client that reads makes room soon */
+	sim_advance_ms(io, 60);
 	g_assert_cmpint(o->wr_res, >, 0); /* what is on its way was copied */
 	say_op(o, IO_WRITABLE, 0);
 	op_submit(io, &o->wr);
