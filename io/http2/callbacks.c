@@ -132,7 +132,7 @@ came_headers(nghttp2_session *ng, struct http2 *h, const nghttp2_frame *f)
 	if (f->headers.cat == NGHTTP2_HCAT_REQUEST)
 		return (begin_request(ng, h, st, !ends));
 	if (ends)
-		http2_stream_ended(st);
+		http2_body_ended(st);
 	return (0);
 }
 
@@ -145,7 +145,7 @@ on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *p, size_t
 
 	if (st == NULL)
 		http2_check(arg, nghttp2_session_consume(ng, id, n));
-	else if (!http2_stream_take(st, text_of_bytes(p, n)))
+	else if (!http2_body_take(st, text_of_bytes(p, n)))
 		http2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
 	return (0);
 }
@@ -157,7 +157,7 @@ came_data(nghttp2_session *ng, struct http2 *h, const nghttp2_frame *f)
 
 	if (f->hd.flags & NGHTTP2_FLAG_END_STREAM) {
 		if (st != NULL)
-			http2_stream_ended(st);
+			http2_body_ended(st);
 	} else if (f->hd.length == f->data.padlen) {
 		(void)http2_limit(h, FLOOD_EMPTY, 1);
 	}

@@ -5,7 +5,9 @@
  *   batch.c      the frames of a send: their bytes, or where they lie
  *   callbacks.c  what nghttp2 says of the bytes that came
  *   stream.c     a stream: the transport of a request's socket
+ *   body.c       ... the body of its request
  *   reply.c      ... its reply, as HEADERS and DATA
+ *   windows.c    ... the rate at which its client opens windows
  *   limits.c     what a client may do how often
  *
  * Only io/http2/ includes headers of nghttp2.
@@ -146,9 +148,8 @@ nghttp2_session_callbacks *http2_callbacks(void); /* NULL: no memory */
 /* stream.c */
 struct http2_stream *http2_stream_new(struct http2 *, int32_t id);
 void http2_stream_free(struct http2_stream *);
-bool http2_stream_take(struct http2_stream *, struct text); /* of the body; false: no memory */
-void http2_stream_ended(struct http2_stream *);
-void http2_stream_broken(struct http2_stream *); /* reset, or the connection is gone */
+void http2_stream_wake(struct http2_stream *, uint8_t hints); /* its socket */
+void http2_stream_broken(struct http2_stream *);              /* reset, or the connection is gone */
 void http2_stream_closed(struct http2_stream *, uint32_t code);
 void http2_stream_reset(struct http2_stream *, uint32_t code);
 void http2_streams_unblock(struct http2 *); /* the socket has room, or windows have opened */
@@ -158,6 +159,15 @@ bool http2_streams_wait(const struct http2 *); /* for windows of the client */
 bool http2_stream_is_blocked(const struct http2_stream *);
 void http2_stream_resume(struct http2_stream *);
 
+/* body.c */
+bool http2_body_take(struct http2_stream *,
+    struct text);                             /* some of it has come; false: no memory */
+void http2_body_ended(struct http2_stream *); /* ... its end */
+void http2_body_free(struct http2_stream *);  /* nobody reads the rest */
+/* As receive() and has_bytes() of struct io_transport_calls. */
+int64_t http2_body_receive(struct io *, struct io_sock *, char *, size_t);
+bool http2_body_has_bytes(const struct io_sock *);
+
 /* reply.c */
 /* As send() of struct io_transport_calls. */
 int64_t http2_reply_send(struct http2_stream *, const struct iovec *, int n);
@@ -166,6 +176,11 @@ ssize_t http2_reply_read_data(nghttp2_session *, int32_t id, uint8_t *, size_t, 
     nghttp2_data_source *, void *);
 int http2_reply_send_data(nghttp2_session *, nghttp2_frame *, const uint8_t *head, size_t n,
     nghttp2_data_source *, void *);
+
+/* windows.c */
+/* n bytes of DATA go out.  The stream ends if its window, and the connection is late if its own
+ * opens more slowly than conf.send_rate. */
+void http2_windows_judge(struct http2_stream *, size_t n);
 
 /* limits.c */
 void http2_limits_init(struct http2 *);

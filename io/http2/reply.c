@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/rate.h"
 #include "io/http2/impl.h"
 #include "io/loop/virtual.h"
 #include "wire/http2/reply.h"
@@ -318,38 +317,6 @@ go_on_parked(struct http2_stream *st, struct io_op *op, size_t n)
 		http2_stream_give_back(st); /* this frame has filled the window */
 }
 
-/* ---- windows that are opened byte by byte */
-
-/* n bytes go out now, and leave this much of the window. */
-static bool
-is_behind(const struct http2 *h, struct window_debt *w, int32_t left, size_t n)
-{
-	uint64_t now = io_now(h->io);
-
-	if (h->conf.send_rate == 0)
-		return (false);
-	debt_note(&w->debt_ns, w->shut_ns != 0 ? now - w->shut_ns : 0, (int64_t)n,
-	    h->conf.send_rate);
-	w->shut_ns = left <= 0 ? now : 0;
-	return (w->debt_ns >= h->conf.send_ms * NS_PER_MS);
-}
-
-/* Each byte begins the time of the next one again, so their rate counts, too. */
-static void
-judge_windows(struct http2_stream *st, size_t n)
-{
-	struct http2 *h = st->h2;
-	nghttp2_session *ng = h->ng;
-	int32_t all = nghttp2_session_get_remote_window_size(ng);
-	int32_t own = nghttp2_session_get_stream_remote_window_size(ng, st->id);
-
-	h->late |= is_behind(h, &h->window, all - (int32_t)n, n);
-	if (is_behind(h, &st->window, own - (int32_t)n, n) && st->out != OUT_DONE) {
-		http2_stream_reset(st, NGHTTP2_CANCEL);
-		http2_stream_broken(st);
-	}
-}
-
 int
 http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *head, size_t n,
     nghttp2_data_source *source, void *arg)
@@ -371,6 +338,6 @@ http2_reply_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *
 		complete(st, op);
 	else
 		go_on_parked(st, op, n);
-	judge_windows(st, n);
+	http2_windows_judge(st, n);
 	return (0);
 }

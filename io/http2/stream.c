@@ -1,22 +1,14 @@
 /* io/http2/stream.c -- a stream: the transport of a request's socket.
  *
- *   nghttp2 --http2_stream_take()--> in --receive()--> the owner      the window opens as it reads
- *   the owner --send()--> reply.c
+ *   body.c --receive()--> the owner --send()--> reply.c
  *
  * It ends when both sides have let go of it: the owner by IO_CLOSE, nghttp2 by on_stream_close().
  */
 #include "io/http2/impl.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "io/loop/virtual.h"
-
-/* Bytes of a body that nobody wants. */
-#define DROP_MAX (256u << 10)
-/* Around the bytes of a chunk: its size, three line ends, and the last chunk. */
-#define CHUNK_FRAME 32u
 
 static const struct io_transport_calls stream_calls;
 
@@ -48,138 +40,11 @@ http2_stream_free(struct http2_stream *st)
 	blocks_give(&st->h2->io->streams, st);
 }
 
-static void
-wake(struct http2_stream *st, uint8_t hints)
+void
+http2_stream_wake(struct http2_stream *st, uint8_t hints)
 {
 	if (st->sock != NULL)
 		io_sock_event(st->h2->io, st->sock, hints);
-}
-
-/* ---- the client's bytes */
-
-/* The reply is complete, and nobody wants the rest of the request's body: RFC 9113 8.1.  A reset at
- * once makes some clients, curl 7.88 among them, forget the reply that they have not read yet. */
-static void
-drop(struct http2_stream *st, size_t n)
-{
-	st->dropped += n;
-	if (st->dropped > DROP_MAX)
-		http2_stream_reset(st, NGHTTP2_NO_ERROR);
-	else
-		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, n));
-}
-
-bool
-http2_stream_take(struct http2_stream *st, struct text t)
-{
-	if (!st->owned) {
-		drop(st, t.n);
-		return (true);
-	}
-	if (st->in_at >= st->in.n / 2) { /* else a slow reader's body would never be short */
-		buf_drop(&st->in, st->in_at);
-		st->in_at = 0;
-	}
-	buf_text(&st->in, t);
-	if (st->in.failed) {
-		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, t.n));
-		return (false);
-	}
-	wake(st, SOCK_READABLE);
-	return (true);
-}
-
-void
-http2_stream_ended(struct http2_stream *st)
-{
-	st->ended = true;
-	wake(st, SOCK_READABLE);
-}
-
-static size_t
-waiting(const struct http2_stream *st)
-{
-	return (st->in.n - st->in_at);
-}
-
-static bool
-has_last_chunk(const struct http2_stream *st)
-{
-	return (st->chunked && st->ended && !st->last_chunk);
-}
-
-static void
-give_window(struct http2_stream *st, size_t n)
-{
-	if (n == 0)
-		return;
-	if (st->closed)
-		http2_check(st->h2, nghttp2_session_consume_connection(st->h2->ng, n));
-	else
-		http2_check(st->h2, nghttp2_session_consume(st->h2->ng, st->id, n));
-	http2_want_turn(st->h2);
-}
-
-/* n bytes of what waits: as much of the windows is free again. */
-static void
-take_out(struct http2_stream *st, char *to, size_t n)
-{
-	if (n != 0)
-		memcpy(to, st->in.p + st->in_at, n);
-	st->in_at += n;
-	if (waiting(st) == 0) {
-		buf_free(&st->in);
-		st->in_at = 0;
-	}
-	give_window(st, n);
-}
-
-/* Chunks are made when they are read: one for each frame that came could be six times as long as
- * the window. */
-static size_t
-take_chunk(struct http2_stream *st, char *to, size_t most)
-{
-	size_t n = waiting(st) < most - CHUNK_FRAME ? waiting(st) : most - CHUNK_FRAME, k = 0;
-
-	if (n != 0) {
-		k = (size_t)snprintf(to, CHUNK_FRAME, "%zx\r\n", n);
-		take_out(st, to + k, n);
-		k += n;
-		memcpy(to + k, "\r\n", 2);
-		k += 2;
-	}
-	if (waiting(st) == 0 && has_last_chunk(st)) {
-		memcpy(to + k, "0\r\n\r\n", 5);
-		k += 5;
-		st->last_chunk = true;
-	}
-	return (k);
-}
-
-static size_t
-take_some(struct http2_stream *st, char *to, size_t most)
-{
-	size_t n = waiting(st) < most ? waiting(st) : most;
-
-	if (st->chunked)
-		return (take_chunk(st, to, most));
-	take_out(st, to, n);
-	return (n);
-}
-
-static int64_t
-stream_receive(struct io *io, struct io_sock *s, char *buf, size_t most)
-{
-	struct http2_stream *st = stream_of(s);
-
-	if (waiting(st) != 0 || has_last_chunk(st))
-		return ((int64_t)take_some(st, buf, most));
-	if (st->broken)
-		return (-ECONNRESET);
-	if (st->tunnel && st->ended)
-		return (0);
-	s->hints &= (uint8_t)~SOCK_READABLE;
-	return (-EAGAIN);
 }
 
 /* ---- the reply */
@@ -236,7 +101,7 @@ http2_streams_unblock(struct http2 *h)
 	list_each(st, &h->streams, link)
 		if (st->sock != NULL && (st->sock->hints & SOCK_WRITABLE) == 0 &&
 		    !http2_stream_is_blocked(st))
-			wake(st, SOCK_WRITABLE);
+			http2_stream_wake(st, SOCK_WRITABLE);
 }
 
 /* A send by reference would pin its pages for as long as the client likes. */
@@ -270,7 +135,7 @@ http2_stream_broken(struct http2_stream *st)
 	if (st->broken)
 		return;
 	st->broken = true;
-	wake(st, SOCK_BROKEN | SOCK_READABLE | SOCK_WRITABLE);
+	http2_stream_wake(st, SOCK_BROKEN | SOCK_READABLE | SOCK_WRITABLE);
 }
 
 void
@@ -311,21 +176,11 @@ stream_let_go(struct io_transport *t)
 
 	st->owned = false;
 	st->sock = NULL;
-	give_window(st, waiting(st));
-	if (st->closed) {
+	http2_body_free(st);
+	if (st->closed)
 		http2_stream_free(st);
-		return;
-	}
-	buf_free(&st->in);
-	st->in_at = 0;
-	if (st->out != OUT_DONE && !st->eof)
+	else if (st->out != OUT_DONE && !st->eof)
 		http2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
-}
-
-static bool
-stream_has_bytes(const struct io_sock *s)
-{
-	return (waiting(stream_of(s)) != 0 || has_last_chunk(stream_of(s)));
 }
 
 static bool
@@ -362,9 +217,9 @@ stream_excuses(struct io_op *op)
 }
 
 static const struct io_transport_calls stream_calls = {
-	.receive = stream_receive,
+	.receive = http2_body_receive,
 	.send = stream_send,
-	.has_bytes = stream_has_bytes,
+	.has_bytes = http2_body_has_bytes,
 	.say_end = stream_say_end,
 	.may_move = stream_may_move,
 	.moved = stream_moved,
