@@ -39,6 +39,8 @@ wait_for_room(struct http2 *h)
 {
 	h->stuck = h->holding = true;
 	http2_batch_shrink(&h->batch);
+	if (h->batch.left == 0)
+		http2_batch_free(&h->batch, h->io); /* its window is for others, too */
 	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, HOLD_MS);
 }
 
