@@ -70,6 +70,17 @@ side_close(struct side *s)
 
 /* ---------------------------------------------------------------- a connection begins and ends */
 
+static void
+conn_die(struct conn *c)
+{
+	if (c->dead)
+		return;
+	c->dead = true;
+	side_close(&c->client);
+	side_close(&c->server);
+	g_ptr_array_add(dead, c);
+}
+
 /* From the address of the client, which the server sees. */
 static int
 connect_from(const struct sockaddr_in *client)
@@ -92,32 +103,42 @@ connect_from(const struct sockaddr_in *client)
 	return (fd);
 }
 
-static void
-conn_new(int fd, const struct sockaddr_in *client)
+static bool
+server_connect(struct conn *c)
 {
 	nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
 	};
-	int up = connect_from(client), one = 1, room = SEND_BUFFER;
+	int fd = connect_from(&c->from);
+
+	if (fd < 0)
+		return (false);
+	if (nghttp2_session_client_new2(&c->h2, callbacks, c, options) != 0)
+		fatal("nghttp2");
+	nghttp2_submit_settings(c->h2, 0, settings, G_N_ELEMENTS(settings));
+	nghttp2_session_set_local_window_size(c->h2, 0, 0, CONNECTION_WINDOW);
+	watch_begin(&c->server, c, fd, EPOLLIN | EPOLLOUT);
+	return (true);
+}
+
+static void
+conn_new(int fd, const struct sockaddr_in *client)
+{
+	int one = 1, room = SEND_BUFFER;
 	struct conn *c;
 
-	if (up < 0) {
-		close(fd);
-		return;
-	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	c = g_new0(struct conn, 1);
 	c->in = g_string_new(NULL);
 	c->up = g_string_new(NULL);
 	c->all = g_ptr_array_new_with_free_func((GDestroyNotify)exchange_free);
-	if (nghttp2_session_client_new2(&c->h2, callbacks, c, options) != 0)
-		fatal("nghttp2");
-	nghttp2_submit_settings(c->h2, 0, settings, G_N_ELEMENTS(settings));
-	nghttp2_session_set_local_window_size(c->h2, 0, 0, CONNECTION_WINDOW);
+	c->from = *client;
+	c->server.fd = -1;
 	watch_begin(&c->client, c, fd, EPOLLIN);
-	watch_begin(&c->server, c, up, EPOLLIN | EPOLLOUT);
+	if (!server_connect(c))
+		conn_die(c);
 }
 
 static void
@@ -131,17 +152,6 @@ conn_free(struct conn *c)
 	g_free(c);
 }
 
-static void
-conn_die(struct conn *c)
-{
-	if (c->dead)
-		return;
-	c->dead = true;
-	side_close(&c->client);
-	side_close(&c->server);
-	g_ptr_array_add(dead, c);
-}
-
 /* ---------------------------------------------------------------- bytes */
 
 static void
@@ -150,34 +160,79 @@ server_write(struct conn *c)
 	const uint8_t *bytes;
 	ssize_t n;
 
-	if (c->server.fd < 0)
+	if (c->server.fd < 0 || c->mute)
 		return;
 	while (c->up->len < PIECE && (n = nghttp2_session_mem_send(c->h2, &bytes)) > 0)
 		g_string_append_len(c->up, (const char *)bytes, n);
 	while (c->up->len > 0) {
 		n = send(c->server.fd, c->up->str, c->up->len, MSG_NOSIGNAL);
 		if (n < 0 && errno != EAGAIN)
-			c->server_eof = true;
+			c->mute = true;
 		if (n <= 0)
 			break;
 		g_string_erase(c->up, 0, n);
 	}
 }
 
-/* What the server has said counts even if it has closed. */
+static bool
+is_refused(const struct conn *c)
+{
+	GList *l;
+
+	for (l = c->queue.head; l != NULL; l = l->next)
+		if (((struct exchange *)l->data)->refused)
+			return (true);
+	return (false);
+}
+
+/* A head that is not whole ends with its connection. */
+static bool
+has_head(const struct conn *c)
+{
+	return (c->part == PART_HEAD && memmem(c->in->str, c->in->len, "\r\n\r\n", 4) != NULL);
+}
+
+/* A client of HTTP/1 stays connected while the server reloads: it moves to the next generation.  It
+ * does not stay if the server ends it because it is idle, or to make room.  A request of the client
+ * that has not been taken goes to a new connection in both cases, as clients of HTTP/2 do.  After
+ * the last request that the server takes (server.max-keep-alive-requests) it says the same as
+ * before a reload: the client stays connected. */
+static bool
+server_renew(struct conn *c)
+{
+	if (!c->goaway || c->failed ||
+	    !(has_head(c) || is_refused(c) || (c->moves && !c->client_eof)))
+		return (false);
+	g_string_truncate(c->up, 0);
+	nghttp2_session_del(c->h2);
+	c->h2 = NULL;
+	c->settled = c->goaway = c->moves = c->mute = c->server_eof = false;
+	c->renewed = server_connect(c);
+	return (c->renewed);
+}
+
+/* The session is over.  What the server has said counts even if it has closed. */
 static void
 server_lost(struct conn *c)
 {
 	GList *l;
 
 	side_close(&c->server);
-	for (l = c->queue.head; l != NULL; l = l->next) {
-		struct exchange *x = l->data;
+	exchanges_close(c);
+	if (server_renew(c))
+		return;
+	for (l = c->queue.head; l != NULL; l = l->next)
+		((struct exchange *)l->data)->refused = false;
+}
 
-		x->closed = true;
-		if (!x->ended)
-			x->broken = true;
-	}
+/* The server may close first, or leave it to its client. */
+static bool
+is_over(const struct conn *c)
+{
+	return (c->server.fd >= 0 &&
+		(c->server_eof ||
+		    (c->goaway && c->up->len == 0 && nghttp2_session_want_read(c->h2) == 0 &&
+			nghttp2_session_want_write(c->h2) == 0)));
 }
 
 static void
@@ -277,6 +332,8 @@ replies_write(struct conn *c)
 
 	if (x == NULL || !client_write(c, x) || !(x->ended || x->broken))
 		return (false);
+	if (x->refused && (c->goaway || c->renewed))
+		return (false); /* it is sent again */
 	end = x->close || x->broken || (!x->body_end && !skip_body(c, x));
 	cut = x->broken && x->replied && !x->chunked && x->length == UINT64_MAX;
 	g_queue_pop_head(&c->queue);
@@ -300,7 +357,8 @@ static void
 conn_watch(struct conn *c)
 {
 	struct exchange *x = g_queue_peek_head(&c->queue);
-	bool up = c->up->len > 0 || nghttp2_session_want_write(c->h2);
+	bool up =
+	    c->server.fd >= 0 && !c->mute && (c->up->len > 0 || nghttp2_session_want_write(c->h2));
 
 	watch(&c->client,
 	    (wants_more(c) ? EPOLLIN : 0) | (x != NULL && x->out->len > 0 ? EPOLLOUT : 0));
@@ -314,12 +372,16 @@ conn_turn(struct conn *c)
 	bool again = true;
 
 	while (again && !c->dead && !c->finishing) {
+		if (c->renewed && c->settled)
+			request_again(c);
 		again = request_take(c);
-		if (c->client_eof && c->settled)
+		if (c->client_eof && c->settled && !(c->goaway && c->part == PART_HEAD))
 			request_eof(c);
 		server_write(c);
-		if (c->server_eof && c->server.fd >= 0)
+		if (is_over(c)) {
 			server_lost(c);
+			again = true;
+		}
 		again = replies_write(c) || again;
 	}
 	if (c->dead)
@@ -327,7 +389,8 @@ conn_turn(struct conn *c)
 	if (c->finishing) {
 		if (c->client_eof)
 			conn_die(c);
-	} else if (((c->client_eof && c->settled) || c->server.fd < 0) &&
+	} else if (((c->client_eof && c->settled && !(c->goaway && has_head(c))) ||
+		       c->server.fd < 0) &&
 		   g_queue_is_empty(&c->queue)) {
 		client_finish(c);
 	}

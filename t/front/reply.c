@@ -28,6 +28,7 @@ exchange_free(struct exchange *x)
 		x->conn->upload = NULL;
 	g_byte_array_free(x->body, TRUE);
 	g_free(x->accept);
+	g_free(x->text);
 	g_string_free(x->trailers, TRUE);
 	g_string_free(x->fields, TRUE);
 	g_string_free(x->out, TRUE);
@@ -39,6 +40,20 @@ free_if_over(struct exchange *x)
 {
 	if (x->left && x->closed)
 		g_ptr_array_remove_fast(x->conn->all, x);
+}
+
+void
+exchanges_close(struct conn *c)
+{
+	guint i;
+
+	for (i = c->all->len; i-- > 0;) {
+		struct exchange *x = g_ptr_array_index(c->all, i);
+
+		x->broken = x->broken || !x->ended;
+		x->closed = true;
+		free_if_over(x);
+	}
 }
 
 void
@@ -121,9 +136,6 @@ final_head(struct exchange *x, bool end)
 
 	x->replied = true;
 	x->bare = x->head || x->status == 204 || x->status == 304;
-	/* After GOAWAY no other request of this client would be answered. */
-	if (x->conn->goaway && g_queue_peek_tail(&x->conn->queue) == x)
-		x->close = true;
 	/* The client need not send the body now, so what follows could be one or a request. */
 	if (x->expects && !x->body_end)
 		x->close = true;
@@ -168,6 +180,18 @@ on_end(struct exchange *x)
 	x->ended = true;
 }
 
+/* A server that drains says so before it knows which request is the last one; one that ends a
+ * connection at once does not (RFC 9113, 6.8). */
+static void
+on_goaway(struct conn *c, const nghttp2_goaway *said)
+{
+	c->goaway = true;
+	if (said->last_stream_id == INT32_MAX)
+		c->moves = true;
+	if (said->error_code != NGHTTP2_NO_ERROR)
+		c->failed = true;
+}
+
 static int
 on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 {
@@ -177,7 +201,7 @@ on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 	if (frame->hd.type == NGHTTP2_SETTINGS)
 		c->settled = true;
 	if (frame->hd.type == NGHTTP2_GOAWAY)
-		c->goaway = true;
+		on_goaway(c, &frame->goaway);
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return (0);
 	x = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
@@ -222,7 +246,19 @@ on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *arg)
 		reply_refuse(x, 400); /* as servers of HTTP/1 answer what is malformed */
 	else if (!x->ended)
 		x->broken = true;
+	x->refused = x->broken && (code == NGHTTP2_REFUSED_STREAM || !x->sent) && x->status == 0 &&
+		     !x->spent && !x->again;
 	free_if_over(x);
+	return (0);
+}
+
+static int
+on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+{
+	struct exchange *x = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+
+	if (x != NULL)
+		x->sent = true;
 	return (0);
 }
 
@@ -233,4 +269,5 @@ reply_callbacks(nghttp2_session_callbacks *cb)
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
+	nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_sent);
 }

@@ -146,20 +146,31 @@ submit_trailers(struct exchange *x)
 	g_strfreev(line);
 }
 
+/* A short body is held: the server may not take it. */
+static void
+forget(struct exchange *x)
+{
+	g_byte_array_remove_range(x->body, 0, x->given);
+	x->given = 0;
+	x->spent = true;
+}
+
 static ssize_t
 give_body(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t room, uint32_t *flags,
     nghttp2_data_source *source, void *arg)
 {
 	struct exchange *x = source->ptr;
-	size_t n = MIN(room, x->body->len);
+	size_t n = MIN(room, x->body->len - x->given);
 
 	if (n == 0 && !x->body_end) {
 		x->deferred = true;
 		return (NGHTTP2_ERR_DEFERRED);
 	}
-	memcpy(buf, x->body->data, n);
-	g_byte_array_remove_range(x->body, 0, n);
-	if (x->body->len == 0 && x->body_end) {
+	memcpy(buf, x->body->data + x->given, n);
+	x->given += n;
+	if (x->body->len > BUFFERED)
+		forget(x);
+	if (x->body->len == x->given && x->body_end) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		if (x->trailers->len > 0) {
 			*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -209,6 +220,7 @@ body_begin(struct conn *c, struct exchange *x, const struct fields *f)
 	if (c->part == PART_HEAD)
 		return (true);
 	x->body_end = false;
+	x->has_body = true;
 	c->upload = x;
 	return (true);
 }
@@ -243,10 +255,10 @@ submit(struct conn *c, struct exchange *x, struct fields *f)
 {
 	nghttp2_data_provider body = { .source.ptr = x, .read_callback = give_body };
 
-	if (!body_begin(c, x, f))
+	if (!x->again && !body_begin(c, x, f))
 		return (false);
 	x->id = nghttp2_submit_request(c->h2, NULL, (nghttp2_nv *)(void *)f->nv->data, f->nv->len,
-	    x->body_end ? NULL : &body, x);
+	    x->has_body ? &body : NULL, x);
 	if (x->id < 0)
 		x->broken = x->closed = true;
 	return (true);
@@ -264,6 +276,7 @@ request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
 	all.length = f->length;
 	if (is_websocket(c, f, word[0])) {
 		x->tunnel = x->close = true;
+		g_free(x->accept);
 		x->accept = accept_of(f->key);
 	}
 	add_target(&all, word[0], word[1]);
@@ -284,14 +297,14 @@ request_send(struct conn *c, struct exchange *x, char **word, struct fields *f)
 	return (ok);
 }
 
-/* The lines are whole.  line[0] is the request line. */
+/* The head is whole.  Its first line is the request line. */
 static void
-request_head(struct conn *c, char **line)
+request_head(struct conn *c, struct exchange *x)
 {
+	char **line = g_strsplit(x->text, "\r\n", -1);
 	struct fields f = { .nv = g_array_new(FALSE, FALSE, sizeof(nghttp2_nv)),
 		.options = g_string_new(NULL) };
 	char **word = g_strsplit(line[0], " ", -1);
-	struct exchange *x = exchange_new(c);
 
 	if (g_strv_length(word) != 3 || !g_str_has_prefix(word[2], "HTTP/1.") ||
 	    !read_fields(&f, line + 1)) {
@@ -299,7 +312,7 @@ request_head(struct conn *c, char **line)
 	} else {
 		x->head = strcmp(word[0], "HEAD") == 0;
 		x->http10 = strcmp(word[2], "HTTP/1.0") == 0;
-		x->expects = f.expects;
+		x->expects = f.expects && !x->again;
 		x->close = has_token(f.options->str, "close") ||
 			   (x->http10 && !has_token(f.options->str, "keep-alive"));
 		if (!request_send(c, x, word, &f))
@@ -308,6 +321,25 @@ request_head(struct conn *c, char **line)
 	g_array_free(f.nv, TRUE);
 	g_string_free(f.options, TRUE);
 	g_strfreev(word);
+	g_strfreev(line);
+}
+
+void
+request_again(struct conn *c)
+{
+	GList *l;
+
+	c->renewed = false;
+	for (l = c->queue.head; l != NULL; l = l->next) {
+		struct exchange *x = l->data;
+
+		if (!x->refused)
+			continue;
+		x->refused = x->broken = x->closed = x->deferred = x->sent = false;
+		x->given = 0;
+		x->again = true;
+		request_head(c, x);
+	}
 }
 
 static void
@@ -319,7 +351,8 @@ drop(struct conn *c, size_t n)
 static bool
 take_head(struct conn *c)
 {
-	char *end, *text, **line;
+	struct exchange *x;
+	char *end;
 	size_t n;
 
 	while (g_str_has_prefix(c->in->str, "\r\n"))
@@ -330,15 +363,13 @@ take_head(struct conn *c)
 	if (end == NULL || g_queue_get_length(&c->queue) >= PIPELINED)
 		return (false);
 	n = end - c->in->str;
-	text = g_strndup(c->in->str, n);
+	x = exchange_new(c);
+	x->text = g_strndup(c->in->str, n);
 	drop(c, n + 4);
-	line = g_strsplit(text, "\r\n", -1);
-	if (strlen(text) < n)
-		reply_refuse(exchange_new(c), 400);
+	if (strlen(x->text) < n)
+		reply_refuse(x, 400);
 	else
-		request_head(c, line);
-	g_strfreev(line);
-	g_free(text);
+		request_head(c, x);
 	return (true);
 }
 
@@ -348,7 +379,7 @@ take_body(struct conn *c)
 	size_t n = MIN(c->left, c->in->len);
 	struct exchange *x = c->upload;
 
-	if (n == 0 || (x != NULL && x->body->len >= BUFFERED))
+	if (n == 0 || (x != NULL && x->body->len - x->given >= BUFFERED))
 		return (false);
 	if (x != NULL) {
 		x->expects = false;
@@ -366,6 +397,14 @@ take_body(struct conn *c)
 	return (true);
 }
 
+static void
+cancel(struct exchange *x)
+{
+	x->refused = false;
+	if (!x->closed)
+		nghttp2_submit_rst_stream(x->conn->h2, 0, x->id, NGHTTP2_CANCEL);
+}
+
 /* The body is no HTTP/1: the stream ends, and the client hears why unless the reply has begun. */
 static bool
 body_refuse(struct conn *c)
@@ -376,7 +415,7 @@ body_refuse(struct conn *c)
 	c->upload = NULL;
 	if (x == NULL)
 		return (true);
-	nghttp2_submit_rst_stream(c->h2, 0, x->id, NGHTTP2_CANCEL);
+	cancel(x);
 	if (x->replied)
 		x->broken = true;
 	else
@@ -417,7 +456,7 @@ take_one(struct conn *c)
 
 	switch (c->part) {
 	case PART_HEAD:
-		if (!c->settled)
+		if (!c->settled || c->goaway || c->server.fd < 0)
 			return (false);
 		if (last != NULL && last->close) {
 			c->part = PART_NONE;
@@ -450,7 +489,7 @@ request_eof(struct conn *c)
 	if (x != NULL && c->part == PART_TUNNEL) {
 		body_done(c);
 	} else if (x != NULL) {
-		nghttp2_submit_rst_stream(c->h2, 0, x->id, NGHTTP2_CANCEL);
+		cancel(x);
 		x->broken = true;
 	}
 	c->part = PART_NONE;
