@@ -321,8 +321,8 @@ subtest 'a reload gives TLS to a socket, or takes it: each connection stays what
 	is $c->reply->{body}, 'safe', 'a new one is plain';
 
 	$reload->(ssl() . qq{server.proxy-protocol = ( "127.0.0.1" )\n$plain});
-	my $waits = $s->connect;
-	$c = $s->connect;
+	my $waits = $s->connect(http1 => 1);
+	$c = $s->connect(http1 => 1);
 	$c->send("PROXY UNKNOWN\r\n" . hello());
 	like $c->take(3), qr/^\x16\x03\x03/, 'the socket has TLS';
 	$reload->(qq{server.proxy-protocol = ( "127.0.0.1" )\n$plain});

@@ -95,7 +95,7 @@ sub client ($srv, %arg) {
 	local $SIG{PIPE} = 'IGNORE';
 	require Net::SSLeay;
 	state $ready = Net::SSLeay::initialize();
-	my $c = $srv->connect(map { $_ => $arg{$_} } grep { $arg{$_} } qw(rcvbuf from));
+	my $c = $srv->connect(http1 => 1, map { $_ => $arg{$_} } grep { $arg{$_} } qw(rcvbuf from));
 	my $sock = $c->sock;
 	$sock->blocking(1);
 	setsockopt $sock, SOL_SOCKET, SO_RCVTIMEO, pack 'l!l!', Test::Util::PATIENCE, 0 or die "SO_RCVTIMEO: $!";
