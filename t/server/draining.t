@@ -152,7 +152,7 @@ subtest 'idle and silent connections move to the new generation' => sub {
 	is $busy->reply->{header}{server}, "g$generation", 'then this connection moves, too';
 	$last->send(req('/a'));
 	is $last->reply->{body}, 'A', 'one that was silent for two reloads is answered';
-	ok Test::Util::eventually(sub { $srv->signal('HUP'); counted($srv, 'adopted') >= 10 }), 'moves are counted';
+	ok Test::Util::eventually(sub { $srv->signal('HUP'); counted($srv, 'adopted') >= 10 }, Test::Util::SOON), 'moves are counted';
 	my @late = map { $srv->connect } 1 .. 3;
 	$srv->fetch('/a');
 	$srv->signal('INT');
