@@ -54,7 +54,7 @@ subtest 'a server that drains: the client stays' => sub {
 	my $id = await($s, HEADERS);
 	goaway($s, NO_LAST);
 	say_frame($s, PING, 0, 0, 'all come');
-	is await($s, PING, ACK), 0, 'it is told that nothing is on its way';
+	is await($s, PING, ACK), 0, 'it learns that nothing is on its way';
 	$c->send(req('/2'));
 	goaway($s, $id);
 	answer($s, $id, 'one');
