@@ -86,8 +86,9 @@ struct conn {
 	bool server_eof;
 	bool settled; /* SETTINGS have come: they say whether a WebSocket is a stream */
 	bool goaway;
-	bool moves;     /* the server has said in advance that it ends the connection */
-	bool failed;    /* GOAWAY with an error */
+	bool moves;  /* the server has said in advance that it ends the connection */
+	bool failed; /* GOAWAY with an error */
+	int64_t renewed_us;
 	bool renewed;   /* what was not taken waits for SETTINGS of the new connection */
 	bool mute;      /* it takes no more bytes; what it has said before is read */
 	bool finishing; /* all is written; waits for the end of the client */

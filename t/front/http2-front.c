@@ -22,12 +22,14 @@
 #define PIECE             65536
 #define CONNECTION_WINDOW (64 << 20)
 #define SKIPPED           (1 << 20)
+#define SILENT_US         (5 * G_USEC_PER_SEC)
 #define SEND_BUFFER       (256 << 10)
 #define STREAM_WINDOW \
 	(2 << 20) /* tests expect about what the kernel buffers for a client of HTTP/1 */
 
 static int epoll_fd;
 static in_port_t server_port;
+static GQueue renewed;  /* connections that wait for SETTINGS of another server, oldest first */
 static GPtrArray *dead; /* connections that are freed after the events of this turn */
 static nghttp2_session_callbacks *callbacks;
 static nghttp2_option *options;
@@ -144,6 +146,7 @@ conn_new(int fd, const struct sockaddr_in *client)
 static void
 conn_free(struct conn *c)
 {
+	g_queue_remove(&renewed, c);
 	nghttp2_session_del(c->h2);
 	g_queue_clear(&c->queue);
 	g_ptr_array_free(c->all, TRUE);
@@ -208,6 +211,9 @@ server_renew(struct conn *c)
 	c->h2 = NULL;
 	c->settled = c->goaway = c->moves = c->mute = c->server_eof = false;
 	c->renewed = server_connect(c);
+	c->renewed_us = g_get_monotonic_time();
+	g_queue_remove(&renewed, c);
+	g_queue_push_tail(&renewed, c);
 	return (c->renewed);
 }
 
@@ -417,6 +423,22 @@ conn_event(struct side *s, uint32_t events)
 		conn_turn(c);
 }
 
+/* The socket of a server that stops still listens while replies run, and nobody accepts. */
+static void
+end_silent(void)
+{
+	int64_t before = g_get_monotonic_time() - SILENT_US;
+	struct conn *c;
+
+	while ((c = g_queue_peek_head(&renewed)) != NULL && c->renewed_us < before) {
+		g_queue_pop_head(&renewed);
+		if (c->dead || !c->renewed)
+			continue;
+		c->server_eof = true;
+		conn_turn(c);
+	}
+}
+
 static void
 accept_one(int listener)
 {
@@ -451,7 +473,8 @@ run(struct side *listener, struct side *input)
 	int i, n;
 
 	while (true) {
-		n = epoll_wait(epoll_fd, ev, G_N_ELEMENTS(ev), -1);
+		n = epoll_wait(epoll_fd, ev, G_N_ELEMENTS(ev),
+		    g_queue_is_empty(&renewed) ? -1 : 1000);
 		for (i = 0; i < n; i++) {
 			if (ev[i].data.ptr == input)
 				return;
@@ -460,6 +483,7 @@ run(struct side *listener, struct side *input)
 			else
 				conn_event(ev[i].data.ptr, ev[i].events);
 		}
+		end_silent();
 		g_ptr_array_set_size(dead, 0);
 	}
 }
