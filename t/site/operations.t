@@ -131,11 +131,17 @@ for my $name ('Status pages', grep { $_ ne 'Status pages' } map { $parts[ 2 * $_
 	$is->{before}->() if $is->{before};
 	my @print = ref $is->{print} eq 'ARRAY' ? @{ $is->{print} } : $is->{print};
 	for my $block (grep { !/^apt-get / } @blocks) {
-		my ($status, $said) = $sd->command('bash', '-e', '-c', $block =~ s{/the/mount/point}{/var/www/html}r =~ s/sleep 5/sleep 0.2/r);
+		my $print = @print > 1 ? shift @print : $print[0] // qr/\S/;
+		my ($status, $said);
+		my $run = sub {
+			($status, $said) = $sd->command('bash', '-e', '-c', $block =~ s{/the/mount/point}{/var/www/html}r =~ s/sleep 5/sleep 0.2/r);
+			return $said =~ $print;
+		};
+		$block =~ /\bgrep\b/ ? eventually($run) : $run->();        # a thread writes the log
 		my ($first) = split /\n/, $block;
 		is $status >> 8, $is->{status} // 0, "$name: $first ..." or diag $said;
 		unlike $said, qr/command not found|nvalid option|unrecognized|^Usage:/m, '... is known to the programs';
-		like $said, @print > 1 ? shift @print : $print[0] // qr/\S/, '... and says what it is to say';
+		like $said, $print, '... and says what it is to say';
 	}
 	$is->{after}->() if $is->{after};
 }
