@@ -343,6 +343,16 @@ conn_finish(struct conn *c)
 	return (&st_close);
 }
 
+/* The client has a part of the reply: it left while the application thought about the rest, or the
+ * connection was stopped. */
+static void
+request_left(struct request *r)
+{
+	if (r->sent != 0)
+		reply_log_cut(r);
+	requests_give(r);
+}
+
 static void
 closed(struct io_op *op)
 {
@@ -350,7 +360,7 @@ closed(struct io_op *op)
 	struct worker *w = c->w;
 
 	if (c->r != NULL)
-		requests_give(c->r);
+		request_left(c->r);
 	buf_free(&c->own);
 	list_del(&c->link);
 	if (c->tunneler != NULL)

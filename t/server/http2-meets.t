@@ -7,6 +7,7 @@ use Accel::Slowfs;
 use File::Temp ();
 use Test::App;
 use Test::Backend;
+use Test::Http qw(req);
 use Test::Http2 qw(:all);
 use Test::More;
 use Test::Server;
@@ -265,6 +266,25 @@ subtest 'the access log' => sub {
 	cmp_ok abs($line[2][4] - 200_000), '<', 200, '%I: with the body that came';
 	cmp_ok abs($line[3][5] - 100_000), '<', 500, 'a cut reply: what was sent of it';
 	cmp_ok abs($line[4][5] - 1000), '<', 500, 'even if it was less than the first piece' or diag join '|', map { "@$_" } @line;
+};
+
+subtest 'the access log, when a client leaves while its application thinks' => sub {
+	my $srv = start(qq{cgi.assign = ( ".sh" => "/bin/sh" )\n});
+	my %leave = (
+		'HTTP/1, GET' => sub { my $c = $srv->connect; $c->send(req('/half.sh')); $c->take(12); $c->abort },
+		'HTTP/1, HEAD' => sub { my $c = $srv->connect; $c->send("HEAD /half.sh HTTP/1.1\r\nHost: x\r\n\r\n"); $c->take(12); $c->abort },
+		(map { my $how = $_; ("HTTP/2, $how" => sub ($h = Test::Http2->connect($srv), $id = $h->open(GET => '/half.sh')) {
+			$h->await(sub ($f) { length $h->reply($id)->{body} });
+			$how eq 'reset' ? $h->reset($id)->alive : $h->abort;
+		}) } qw(reset abort)),
+		'HTTP/2, HEAD' => sub ($h = Test::Http2->connect($srv)) { $h->head('/half.sh'); $h->abort },
+	);
+	my $n = 0;
+	for my $how (sort keys %leave) {
+		$leave{$how}->();
+		my @line = $srv->wait_lines(++$n, qr/./, 'access.log');
+		like $line[-1], qr{ 200 /half\.sh .* X$}, "$how: a line, and the reply is cut";
+	}
 };
 
 done_testing;
