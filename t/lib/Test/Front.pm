@@ -80,7 +80,7 @@ sub _excuse_parts {
 
 # The tests that `make check-http2` runs: those with a server.
 sub tests {
-	return grep { !defined excuse(m{(\w+/[\w.-]+)\.t\z}) && slurp($_) =~ /\bTest::(?!More|Util)\w+/ } sort glob 't/{server,module,proxy}/*.t';
+	return grep { !defined excuse(m{(\w+/[\w.-]+)\.t\z}) && slurp($_) =~ /\bTest::(?!More|Util)\w+/ } sort(glob 't/{server,module,proxy}/*.t'), 't/site/side-by-side.t';
 }
 
 # True if this test is to speak HTTP/2 with a server of this configuration.
