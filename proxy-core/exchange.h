@@ -43,6 +43,8 @@ struct exchange_sink {
 	void (*on_end)(void *arg, int status, unsigned retry_after_s);
 	/* a 1xx head, at most INTERIM_MAX of them; NULL: they are dropped */
 	void (*on_interim)(void *arg, const struct proxy_reply *);
+	/* fields that follow the body, before on_end; NULL: they are dropped */
+	void (*on_trailers)(void *arg, const struct proxy_reply *);
 	/* tunnel: the application sends no more, and may still read */
 	void (*on_eof)(void *arg);
 	/* all received bytes have been passed on; the rest comes later */

@@ -145,6 +145,14 @@ on_body(struct exchange *x, struct text bytes)
 }
 
 static void
+on_trailers(struct exchange *x)
+{
+	if (x->state == x_body && x->has_body && x->sink.on_trailers != NULL)
+		x->sink.on_trailers(x->arg, &x->head.reply);
+	reply_head_free(&x->head);
+}
+
+static void
 on_complete(struct exchange *x, bool reuse, size_t left)
 {
 	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus &&
@@ -173,7 +181,11 @@ exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
 	case PROTO_HEAD: on_head(x); return (true);
 	case PROTO_BODY: on_body(x, ev->bytes); return (true);
 	case PROTO_NOTE: note_add(x, ev->bytes); return (true);
-	case PROTO_END: on_complete(x, ev->reuse, left); return (false);
+	case PROTO_END:
+		if (ev->trailers)
+			on_trailers(x);
+		on_complete(x, ev->reuse, left);
+		return (false);
 	case PROTO_REFUSED: exchange_refused(x, ev->why); return (false);
 	case PROTO_BAD: exchange_broken(x, 502, -EPROTO, ev->why); return (false);
 	}

@@ -37,6 +37,7 @@ struct proto_event {
 		PROTO_BAD,     /* why: a violation of the protocol */
 	} kind;
 	bool reuse;        /* END: the socket can carry another request */
+	bool trailers;     /* END: the reply_head has fields that follow the body, sorted */
 	unsigned messages; /* read by this call; many of them may make no event */
 	struct text bytes;
 	const char *why;

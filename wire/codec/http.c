@@ -210,8 +210,24 @@ struct framing {
 	bool close, keep_alive;
 	size_t lengths, codings;
 	bool chunked; /* the only coding */
+	bool named;   /* Connection lists a field */
 	struct text upgrade;
 };
+
+/* What Connection lists may not pass as a trailer, either (RFC 9110 7.6.1). */
+static bool
+names_a_field(struct text list)
+{
+	struct text member;
+
+	while (text_next(&list, ',', &member)) {
+		member = text_trim(member);
+		if (member.n != 0 && !text_ieq(member, TEXT("close")) &&
+		    !fields_is_hop_name(member))
+			return (true);
+	}
+	return (false);
+}
 
 static struct framing
 read_framing(const struct reply_head *h)
@@ -222,9 +238,10 @@ read_framing(const struct reply_head *h)
 
 	for (i = 0; i < h->nfields; i++) {
 		v = &h->fields[i];
-		if (text_ieq(v->name, TEXT("Connection")))
+		if (text_ieq(v->name, TEXT("Connection"))) {
 			http1_connection(v->value, &f.close, &f.keep_alive);
-		else if (text_ieq(v->name, TEXT("Content-Length")))
+			f.named = f.named || names_a_field(v->value);
+		} else if (text_ieq(v->name, TEXT("Content-Length")))
 			f.lengths++;
 		else if (text_ieq(v->name, TEXT("Transfer-Encoding"))) {
 			f.codings++;
@@ -258,6 +275,7 @@ body_begin(struct http *s, const struct framing *f, int64_t length)
 	bool none = s->head || !status_has_body(s->status);
 
 	s->reuse = s->keep && !f->close && (s->minor > 0 || f->keep_alive);
+	s->untrailed = f->named;
 	s->phase = P_BODY;
 	if (s->status == 101 || (!none && !f->chunked && length < 0)) {
 		s->phase = P_STREAM;
@@ -323,16 +341,49 @@ end(const struct http *s, struct proto_event *ev)
 	*ev = (struct proto_event){ .kind = PROTO_END, .reuse = s->reuse };
 }
 
-static void
-reply_chunks(struct http *s, struct text *in, struct proto_event *ev)
+/* The fields that may pass; false: none. */
+static bool
+sort_trailers(struct reply_head *h)
 {
+	size_t i, kept = 0;
+
+	for (i = 0; i < h->nfields; i++)
+		if (fields_may_trail(h->fields[i].name))
+			h->fields[kept++] = h->fields[i];
+	h->reply.headers = h->fields;
+	h->reply.nheaders = kept;
+	return (kept != 0);
+}
+
+/* Keeps the trailers among the bytes at end, the last n of them new.  True: they are complete. */
+static bool
+take_trailers(struct http *s, struct reply_head *h, const char *end, size_t n)
+{
+	size_t all = http1_chunked_trailers(&s->chunked);
+	struct text t;
+
+	if (all == 0 || s->untrailed)
+		return (false);
+	if (all <= n)
+		reply_head_free(h); /* they begin here */
+	n = all < n ? all : n;
+	t = (struct text){ end - n, n };
+	return (reply_head_feed(h, &t) == HEAD_DONE && sort_trailers(h));
+}
+
+static void
+reply_chunks(struct http *s, struct reply_head *h, struct text *in, struct proto_event *ev)
+{
+	size_t had = in->n;
 	enum parse p = http1_chunked(&s->chunked, in, &ev->bytes);
+	bool trailers = p != PARSE_BAD && take_trailers(s, h, in->p, had - in->n);
 
 	if (p == PARSE_BAD)
 		proto_bad(ev, "malformed chunk");
-	else if (p == PARSE_DONE)
+	else if (p == PARSE_DONE) {
 		end(s, ev);
-	else if (ev->bytes.n > 0)
+		ev->trailers = trailers;
+	} else if (ev->bytes.n > 0)
 		ev->kind = PROTO_BODY;
 }
 
@@ -361,7 +412,7 @@ http_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 	if (s->phase <= P_FIELDS)
 		reply_head(s, h, in, ev);
 	else if (s->phase == P_CHUNKS)
-		reply_chunks(s, in, ev);
+		reply_chunks(s, h, in, ev);
 	else
 		reply_bytes(s, in, ev);
 }

@@ -16,6 +16,7 @@ struct http {
 	bool interim; /* a 1xx came */
 	bool cr;      /* the last byte of the status line */
 	bool reuse;
+	bool untrailed;        /* no field after the body may pass */
 	uint16_t status, line; /* received bytes of the status line */
 	uint64_t left;         /* P_BODY */
 	struct http1_chunked chunked;

@@ -96,3 +96,12 @@ http1_chunked(struct http1_chunked *c, struct text *in, struct text *data)
 	}
 	return (c->state == CH_DONE ? PARSE_DONE : c->state == CH_BAD ? PARSE_BAD : PARSE_MORE);
 }
+
+/* An empty one is CR LF. */
+size_t
+http1_chunked_trailers(const struct http1_chunked *c)
+{
+	bool empty = c->line <= 2 && (c->state == CH_LAST_LF || c->state == CH_DONE);
+
+	return (c->state >= CH_TRAILER && !empty ? c->line : 0);
+}

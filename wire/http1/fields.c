@@ -102,8 +102,8 @@ fields_next(const struct fields *f, size_t i)
 	return (f->next[i] != 0 ? f->next[i] - 1u : f->n);
 }
 
-static bool
-is_hop_name(struct text name)
+bool
+fields_is_hop_name(struct text name)
 {
 	static const struct text names[] = { TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"),
 		TEXT("Trailer"), TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect") };
@@ -117,6 +117,22 @@ fields_is_hop(const struct fields *f, size_t i)
 {
 	struct text name = f->v[i].name;
 
-	return (is_hop_name(name) || (f->hops && f->named[fields_find(f, name)] && !f->v[i].set &&
-					 !text_ieq(name, TEXT("Host"))));
+	return (fields_is_hop_name(name) || (f->hops && f->named[fields_find(f, name)] &&
+						!f->v[i].set && !text_ieq(name, TEXT("Host"))));
+}
+
+/* Readers may have used their values before the body, or take both for one (RFC 9110 6.5.1). */
+bool
+fields_may_trail(struct text name)
+{
+	static const struct text never[] = { TEXT("Content-Length"), TEXT("Content-Type"),
+		TEXT("Content-Encoding"), TEXT("Content-Range"), TEXT("Content-Location"),
+		TEXT("Content-Language"), TEXT("Content-Disposition"), TEXT("Host"), TEXT("Range"),
+		TEXT("Accept-Ranges"), TEXT("Cookie"), TEXT("Set-Cookie"), TEXT("Authorization"),
+		TEXT("WWW-Authenticate"), TEXT("Cache-Control"), TEXT("Pragma"), TEXT("Expires"),
+		TEXT("Age"), TEXT("Vary"), TEXT("Warning"), TEXT("Date"), TEXT("Location"),
+		TEXT("Retry-After"), TEXT("Max-Forwards"), TEXT("Status"), TEXT("Server") };
+
+	return (!fields_is_hop_name(name) && !text_is_one_of(name, never, NELEM(never)) &&
+		!text_istarts(name, TEXT("If-")) && !header_is_control(name));
 }

@@ -31,5 +31,8 @@ size_t fields_next(const struct fields *, size_t i);
 /* True for a hop-by-hop field: by its name, or because Connection lists it.  Connection does not
  * remove Host and fields that are set. */
 bool fields_is_hop(const struct fields *, size_t i);
+bool fields_is_hop_name(struct text name);
+/* True for a field that may follow the body of a reply. */
+bool fields_may_trail(struct text name);
 
 #endif

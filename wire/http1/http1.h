@@ -100,8 +100,8 @@ enum parse http2_head(struct text in, size_t max_head, struct http_request *, si
 void http1_head_moved(struct http_request *, struct text from, const char *to);
 
 /* Decodes a chunked body: call until PARSE_DONE.  Each call removes bytes from *in and sets *data
- * to the next run of body bytes (may be empty).  Limits: chunk-size line 256 bytes, trailers 8 KiB
- * (dropped).  Start from {0}.  PARSE_MORE without data: *in is used up.  PARSE_DONE: *in begins
+ * to the next run of body bytes (may be empty).  Limits: chunk-size line 256 bytes, trailers 8 KiB.
+ * Start from {0}.  PARSE_MORE without data: *in is used up.  PARSE_DONE: *in begins
  * with the next request. */
 struct http1_chunked {
 	uint64_t left;
@@ -109,6 +109,9 @@ struct http1_chunked {
 	uint8_t state;
 };
 enum parse http1_chunked(struct http1_chunked *, struct text *in, struct text *data);
+/* Bytes of the trailer section so far, the last ones that were removed from *in; 0: it has no
+ * field. */
+size_t http1_chunked_trailers(const struct http1_chunked *);
 
 /* The members of one Connection field: sets *close and *keep if one is close, keep-alive. */
 void http1_connection(struct text list, bool *close, bool *keep);

@@ -48,6 +48,10 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 		g_string_append_printf(out, " n:%s", note->str);
 	if (ev.kind == PROTO_END)
 		g_string_append(out, ev.reuse ? " E+" : " E-");
+	for (n = 0; ev.kind == PROTO_END && ev.trailers && n < h.reply.nheaders; n++)
+		g_string_append_printf(out, " %.*s=%.*s", (int)h.reply.headers[n].name.n,
+		    h.reply.headers[n].name.p, (int)h.reply.headers[n].value.n,
+		    h.reply.headers[n].value.p);
 	if (ev.kind == PROTO_REFUSED)
 		g_string_append(out, " refused");
 	if (ev.kind == PROTO_BAD)

@@ -70,12 +70,25 @@ TEST("/http/a reply with a Content-Length, at every split")
 	check_asked("HEAD", false, false, OK11 "\r\n", "H200 E+");
 }
 
+#define CHUNKS OK11 "Transfer-Encoding: chunked\r\n"
+
+TEST("/http/fields after the chunks, at every split")
+{
+	check(CHUNKS "\r\n1\r\n!\r\n0\r\nX-Sum:  5 \r\na:\r\n\r\n", "H200 b:! E+ X-Sum=5 a=");
+	check(CHUNKS "\r\n0\r\nDate: x\r\na:b\r\nX-Sendfile: /x\r\nIf-Match: x\r\nTE: x\r\n\r\n",
+	    "H200 E+ a=b");
+	check(CHUNKS "\r\n0\r\nSet-Cookie: a=b\r\n\r\n", "H200 E+");
+	check(CHUNKS "\r\n0\r\nX-Sum: 5\r\n", "H200 bad");
+	check(CHUNKS "Connection: x, keep-alive\r\n\r\n0\r\na:b\r\n\r\n", "H200 E+");
+	check(CHUNKS "Connection: close\r\nConnection: ,te\r\n\r\n0\r\na:b\r\n\r\n", "H200 E- a=b");
+}
+
 TEST("/http/a reply in chunks, at every split")
 {
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
 	    "H200 b:hello! E+");
 	check(OK11 "Transfer-Encoding: Chunked\r\n\r\n0\r\nA: b\r\nX-Sendfile: c\r\n\r\n",
-	    "H200 E+");
+	    "H200 E+ A=b");
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\n5\r\nhel", "H200 b:hel bad");
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", "H200 b:ab bad");
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\n0\r\n", "H200 bad");
