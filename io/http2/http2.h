@@ -7,6 +7,7 @@
  * request as a head of HTTP/1, and takes a reply of HTTP/1, so nothing above io/ knows frames.
  *
  *   reply head, body --IO_SEND--> HEADERS, DATA        IO_CLOSE --> end of the stream; cuts: RST
+ *   http2_trailers() --> HEADERS after the last DATA
  *   body of the request, in chunks unless it has a length <--IO_RECV-- DATA
  *
  * Owner    the caller, who closes all streams and sees http2_is_busy() false before http2_free().
@@ -64,6 +65,10 @@ size_t http2_head_bytes(const struct http2 *);
 bool http2_is_flood(const struct http2 *); /* it is over because of a limit */
 /* NULL, or why the connection is over, a constant text. */
 const char *http2_why(const struct http2 *);
+
+/* Fields that follow the reply of a stream's socket: lines of HTTP/1, copied, once before its
+ * IO_CLOSE.  A reply of known length has none.  False: no memory. */
+bool http2_trailers(struct io_sock *, struct text lines);
 
 /* No further streams: tells the client which were taken, when it has answered, or at the next call
  * a second later.  Running ones go on. */

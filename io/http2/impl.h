@@ -22,6 +22,7 @@
 #include "io/http2/http2.h"
 #include "io/transport.h"
 #include "wire/http2/frames.h"
+#include "wire/http2/reply.h"
 #include "wire/http2/request.h"
 
 /* An update of a window by less costs more.  A client may have windows of 511 bytes. */
@@ -112,9 +113,10 @@ struct http2_stream {
 	bool prioritised;
 	struct buf in; /* of the body, not read yet */
 	size_t in_at;
-	struct buf reply; /* a head that has come in part */
-	int64_t left;     /* of the body; -1: unknown */
-	size_t dropped;   /* of the body, since nobody wants it */
+	struct buf reply;    /* a head that has come in part */
+	struct buf trailers; /* lines of HTTP/1 */
+	int64_t left;        /* of the body; -1: unknown */
+	size_t dropped;      /* of the body, since nobody wants it */
 	struct window_debt window;
 	size_t taken; /* bytes of the parked send that went out */
 };

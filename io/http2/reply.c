@@ -11,7 +11,6 @@
 
 #include "io/http2/impl.h"
 #include "io/loop/virtual.h"
-#include "wire/http2/reply.h"
 
 /* ---- the head */
 
@@ -238,13 +237,33 @@ offered(const struct http2_stream *st, const struct io_op *op)
 	return (st->left >= 0 && (uint64_t)st->left < n ? (size_t)st->left : n);
 }
 
+/* The library sends them after the DATA that ends here, and copies them. */
+static ssize_t
+submit_trailers(struct http2_stream *st, uint32_t *flags)
+{
+	nghttp2_nv nv[HTTP2_REPLY_FIELDS];
+	struct http2_reply r;
+	unsigned i;
+
+	if (st->trailers.n == 0)
+		return (0);
+	if (!http2_trailers_read(st->trailers.p, st->trailers.n, &r))
+		return (NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);
+	for (i = 0; i < r.n; i++)
+		nv[i] = nv_of(r.field[i].name, r.field[i].value);
+	if (nghttp2_submit_trailer(st->h2->ng, st->id, nv, r.n) != 0)
+		return (NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);
+	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+	return (0);
+}
+
 static ssize_t
 nothing(struct http2_stream *st, const struct io_op *op, uint32_t *flags)
 {
 	if (st->eof) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		st->out = OUT_DONE;
-		return (0);
+		return (submit_trailers(st, flags));
 	}
 	if (op != NULL && op->kind == IO_WRITABLE)
 		io_sock_event(st->h2->io, st->sock, SOCK_WRITABLE);

@@ -26,6 +26,7 @@ http2_stream_new(struct http2 *h, int32_t id)
 	st->left = -1;
 	buf_init(&st->in, 0);
 	buf_init(&st->reply, 0);
+	buf_init(&st->trailers, HTTP2_REPLY_MAX);
 	list_init(&st->link);
 	list_add_tail(&h->streams, &st->link);
 	return (st);
@@ -37,6 +38,7 @@ http2_stream_free(struct http2_stream *st)
 	list_del(&st->link);
 	buf_free(&st->in);
 	buf_free(&st->reply);
+	buf_free(&st->trailers);
 	blocks_give(&st->h2->io->streams, st);
 }
 
@@ -73,6 +75,15 @@ stream_send(struct io_sock *s, const struct iovec *iov, int n, bool more)
 	struct http2_stream *st = stream_of(s);
 
 	return (st->broken ? http2_reply_broken(st) : http2_reply_send(st, iov, n));
+}
+
+bool
+http2_trailers(struct io_sock *s, struct text lines)
+{
+	struct http2_stream *st = stream_of(s);
+
+	buf_text(&st->trailers, lines);
+	return (!st->trailers.failed);
 }
 
 static bool

@@ -82,3 +82,19 @@ http2_reply_read(char *head, size_t n, struct http2_reply *r, size_t *used)
 	}
 	return (PARSE_MORE);
 }
+
+bool
+http2_trailers_read(char *lines, size_t n, struct http2_reply *r)
+{
+	char *p = lines, *end = lines + n, *eol;
+
+	r->n = 0;
+	r->status = 0;
+	r->length = -1;
+	for (; p < end; p = eol + 2) {
+		eol = line_end(p, end);
+		if (eol == NULL || eol[1] != '\n' || !read_field(r, p, (size_t)(eol - p)))
+			return (false);
+	}
+	return (true);
+}

@@ -27,5 +27,7 @@ struct http2_reply {
 /* The names in head become lower case.  PARSE_DONE: *used bytes are the head.  PARSE_BAD: it is no
  * head, or has too many fields.  PARSE_MORE: call it again with more bytes; nothing is kept. */
 enum parse http2_reply_read(char *head, size_t n, struct http2_reply *, size_t *used);
+/* The same for lines of fields that follow the body.  False: too many, or malformed. */
+bool http2_trailers_read(char *lines, size_t n, struct http2_reply *);
 
 #endif

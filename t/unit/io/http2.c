@@ -166,6 +166,68 @@ UP_TEST("/http2/a body ends with its socket")
 	is_reply(id, 200, "", "hello");
 }
 
+UP_TEST("/http2/fields after a body")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	say(&owner[0], OK "\r\n");
+	exchange();
+	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\nConnection: x\r\n")));
+	say(&owner[0], "hello");
+	exchange();
+	g_assert_false(reply_of(id)->ended);
+	close_owner(&owner[0], false);
+	is_over(id, NGHTTP2_NO_ERROR);
+	is_reply(id, 200, "x-sum=1|", "hello");
+}
+
+UP_TEST("/http2/fields after no byte of a body")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
+	answer(OK "\r\n");
+	is_over(id, NGHTTP2_NO_ERROR);
+	is_reply(id, 200, "x-sum=1|", "");
+}
+
+/* The length says where the reply ends. */
+UP_TEST("/http2/fields after a body with a length")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
+	answer(OK "Content-Length: 2\r\n\r\nok");
+	is_over(id, NGHTTP2_NO_ERROR);
+	is_reply(id, 200, "content-length=2|", "ok");
+}
+
+UP_TEST("/http2/fields that cannot be read")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum\r\n")));
+	answer(OK "\r\nok");
+	is_over(id, NGHTTP2_INTERNAL_ERROR);
+}
+
+UP_TEST("/http2/fields after a reply that is cut")
+{
+	int32_t id = ask(GET);
+
+	exchange();
+	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
+	say(&owner[0], OK "\r\nok");
+	exchange();
+	close_owner(&owner[0], true);
+	is_over(id, NGHTTP2_INTERNAL_ERROR);
+	g_assert_cmpstr(reply_of(id)->fields->str, ==, "");
+}
+
 UP_TEST("/http2/no byte of a body, and its end")
 {
 	int32_t id = ask(GET);

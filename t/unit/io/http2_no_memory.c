@@ -108,6 +108,7 @@ reply(struct owner *o, const char *head, size_t n)
 		return;
 	}
 	SERVER_WORKS(true);
+	(void)http2_trailers(&o->sock, TEXT("X-Sum: 1\r\nX-B: 2\r\n"));
 	close_owner(o, false);
 	SERVER_WORKS(false);
 	go_on();

@@ -178,3 +178,43 @@ TEST("/http2-reply/too many fields")
 	g_assert_cmpstr(got, !=, "bad");
 	g_assert_cmpstr(bad, ==, "bad");
 }
+
+static char *
+read_trailers(const char *lines)
+{
+	size_t n = strlen(lines);
+	char *p = malloc(n), *got;
+	struct http2_reply r;
+
+	memcpy(p, lines, n);
+	got = http2_trailers_read(p, n, &r) ? tell(&r) : g_strdup("bad");
+	free(p);
+	return (got);
+}
+
+TEST("/http2-reply/fields after the body")
+{
+	static const struct row rows[] = {
+		{ "X-Sum: A\r\nx-sum:\r\n", "0 length=-1 x-sum=A|x-sum=|" },
+		{ "Connection: x\r\nA: b\r\n", "0 length=-1 a=b|" },
+		{ "X-Sum: A", "bad" },
+		{ "X-Sum: A\r", "bad" },
+		{ "X-Sum: A\n", "bad" },
+		{ "X-Sum\r\n", "bad" },
+		{ ": A\r\n", "bad" },
+		{ "\r\n", "bad" },
+		{ "A: b\rC: d\r\n", "bad" },
+	};
+	g_autofree char *more = many_fields(HTTP2_REPLY_FIELDS + 1, "");
+	unsigned i;
+	char *got;
+
+	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
+		got = read_trailers(rows[i].head);
+		g_assert_cmpstr(got, ==, rows[i].want);
+		g_free(got);
+	}
+	got = read_trailers(more + sizeof(OK) - 1);
+	g_assert_cmpstr(got, ==, "bad");
+	g_free(got);
+}
