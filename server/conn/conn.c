@@ -578,6 +578,7 @@ const struct conn_verbs conn_verbs = {
 	.early_reply = conn_request_early_reply,
 	.tunnel = conn_request_tunnel,
 	.tunnel_half = conn_request_tunnel_half,
+	.trailers = conn_request_trailers,
 	.upload_too_long = conn_request_upload_too_long,
 	.send_body = conn_request_send_body,
 	.stop = request_stop,

@@ -92,6 +92,12 @@ stream_begins(struct http2 *h, struct io_transport *t, struct text head)
 	return (true);
 }
 
+bool
+conn_request_trailers(struct request *r, struct text lines)
+{
+	return (http2_trailers(&r->conn->sock, lines));
+}
+
 void
 conn_stream_left(struct conn *c)
 {

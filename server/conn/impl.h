@@ -253,6 +253,7 @@ bool conn_request_body_room(struct request *);
 void conn_request_early_reply(struct request *);
 void conn_request_tunnel(struct request *);
 void conn_request_tunnel_half(struct request *);
+bool conn_request_trailers(struct request *, struct text lines);
 bool conn_request_upload_too_long(const struct request *);
 void conn_request_send_body(struct request *, void (*sent)(struct request *, int err));
 

@@ -6,6 +6,7 @@
 #include "wire/http1/media_type.h"
 #include "server/config/check/rewrite.h"
 #include "server/handler/proxy_impl.h"
+#include "server/module/module.h"
 #include "server/request/route.h"
 
 #define LINES_MAX (64u << 10) /* bytes of an application's header lines */
@@ -140,6 +141,25 @@ proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *f
 	proxy_code_lines(rl, &out);
 	if (!out.failed)
 		lines = arena_text(&r->arena, (struct text){ out.n != 0 ? out.p : "", out.n });
+	buf_free(&out);
+	return (lines);
+}
+
+struct text
+proxy_trailer_lines(struct relay *rl, const struct proxy_reply *p)
+{
+	struct text lines = TEXT_NONE, value;
+	struct buf out;
+	size_t i;
+
+	buf_init(&out, LINES_MAX);
+	for (i = 0; i < p->nheaders && !out.failed; i++) {
+		value = value_of(rl, &p->headers[i]);
+		out.failed = value.p == NULL && p->headers[i].value.p != NULL;
+		put_field(&out, p->headers[i].name, value);
+	}
+	if (!out.failed)
+		lines = arena_text(&rl->r->arena, modules_edited(rl->r, buf_as_text(&out)));
 	buf_free(&out);
 	return (lines);
 }

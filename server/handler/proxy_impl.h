@@ -41,6 +41,7 @@ struct relay {
 	struct proxy_pieces *pieces;
 	struct proxy_code *code; /* compresses the body; NULL: it does not, or has ended */
 	struct text coding;      /* of the reply; .n 0: none */
+	struct text trailers;    /* lines after the last chunk; .n 0: none */
 	bool varies;             /* the reply depends on Accept-Encoding */
 	bool fetched;            /* the reply is that of X-Reproxy-URL */
 	bool program;            /* of cgi.assign: its settings are cgi.* */
@@ -101,6 +102,7 @@ void proxy_moved(void *relay, struct exchange *);
 extern const struct body_taker proxy_takes;
 extern const struct body_taker cgi_takes; /* the length is known before the program starts */
 void proxy_interim(void *relay, const struct proxy_reply *);
+void proxy_trailers(void *relay, const struct proxy_reply *);
 void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
 
 /* The protocol that the client may switch to; .p NULL: none. */
@@ -136,6 +138,8 @@ enum control proxy_control(struct relay *, const struct proxy_reply *);
 /* The application's fields as header lines (.p NULL: no memory).  file: takes the fields that a
  * file reply makes itself; NULL: none. */
 struct text proxy_lines(struct relay *, const struct proxy_reply *, struct reply_extra *file);
+/* The same for fields that follow the body; .n 0: none, or no memory. */
+struct text proxy_trailer_lines(struct relay *, const struct proxy_reply *);
 
 /* Where a name lies. */
 struct proxy_named {

@@ -300,6 +300,15 @@ chunk_to_client(struct relay *rl, struct text t)
 		to_client(rl, TEXT("\r\n")));
 }
 
+static bool
+last_chunk_to_client(struct relay *rl)
+{
+	if (rl->trailers.n == 0)
+		return (to_client(rl, TEXT("0\r\n\r\n")));
+	return (to_client(rl, TEXT("0\r\n")) && to_client(rl, rl->trailers) &&
+		to_client(rl, TEXT("\r\n")));
+}
+
 bool
 proxy_code_to_client(struct relay *rl, struct text t, bool over)
 {
@@ -381,7 +390,7 @@ on_end(void *arg, int status, unsigned retry_after_s)
 		rl->broken = true;
 	} else if (rl->code != NULL) {
 		proxy_code_flush(rl, true);
-	} else if (rl->chunked && !to_client(rl, TEXT("0\r\n\r\n"))) {
+	} else if (rl->chunked && !last_chunk_to_client(rl)) {
 		rl->broken = true;
 	}
 	if (conn_body_room(r)) /* to drop the rest */
@@ -407,6 +416,7 @@ const struct exchange_sink proxy_sink = {
 	.on_room = proxy_room,
 	.on_end = on_end,
 	.on_interim = proxy_interim,
+	.on_trailers = proxy_trailers,
 	.on_eof = proxy_tunnel_eof,
 	.on_moved = proxy_moved,
 	.passed = passed,

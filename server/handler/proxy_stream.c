@@ -1,5 +1,5 @@
 /* server/handler/proxy_stream.c -- a request body that goes to the application while it arrives,
- * and 1xx replies.
+ * 1xx replies, and fields that follow a reply.
  *
  *   client --> server/conn/stream.c --take()--> exchange_body() --> application
  *
@@ -99,4 +99,39 @@ proxy_interim(void *arg, const struct proxy_reply *p)
 	if (lines.p == NULL || !reply_interim(r, p->status, lines))
 		return; /* the reply itself shows what is wrong */
 	proxy_send_more(rl);
+}
+
+/* Others of HTTP/1.1 may not know what to do with them (RFC 9110 6.5.1). */
+static bool
+takes_trailers(const struct request *r)
+{
+	struct text list, member;
+	unsigned i;
+
+	for (i = 0; i < r->http.nheaders; i++) {
+		if (!text_ieq(r->http.headers[i].name, TEXT("TE")))
+			continue;
+		list = r->http.headers[i].value;
+		while (text_next(&list, ',', &member))
+			if (text_ieq(text_trim(member), TEXT("trailers")))
+				return (true);
+	}
+	return (false);
+}
+
+/* A sum of the body would not be that of the compressed one. */
+void
+proxy_trailers(void *arg, const struct proxy_reply *p)
+{
+	struct relay *rl = arg;
+	struct request *r = rl->r;
+	struct text lines;
+
+	if (rl->coding.n != 0 || (r->http.major != 2 && !(rl->chunked && takes_trailers(r))))
+		return;
+	lines = proxy_trailer_lines(rl, p);
+	if (r->http.major != 2)
+		rl->trailers = lines;
+	else if (lines.n != 0 && !conn_trailers(r, lines))
+		rl->broken = true;
 }

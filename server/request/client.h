@@ -88,6 +88,10 @@ struct conn_verbs {
 	/* Tunnel: nothing more is sent to the client, which may still send. */
 	void (*tunnel_half)(struct request *);
 
+	/* Fields that follow the reply: lines of HTTP/1, copied.  Only for HTTP/2.  False: no
+	 * memory. */
+	bool (*trailers)(struct request *, struct text lines);
+
 	/* True if Content-Length is above the limit; no byte of the body has been read then. */
 	bool (*upload_too_long)(const struct request *);
 	/* Sends r->body; sent(r, err) comes later. */
@@ -129,6 +133,7 @@ struct conn_verbs {
 #define conn_early_reply(r)        CONN(r)->early_reply(r)
 #define conn_tunnel(r)             CONN(r)->tunnel(r)
 #define conn_tunnel_half(r)        CONN(r)->tunnel_half(r)
+#define conn_trailers(r, a)        CONN(r)->trailers(r, a)
 #define conn_upload_too_long(r)    CONN(r)->upload_too_long(r)
 #define conn_send_body(r, a)       CONN(r)->send_body(r, a)
 

@@ -31,6 +31,7 @@ our @HTTP1 = (
 	['server/fail2ban' => 'bytes that are no HTTP/1', qr/a malformed request/],
 	['proxy/drill-uwsgi' => 'the version', qr/^line: HTTP\/2|^every case is right/],
 	['server/http2' => 'a client of HTTP/2 beside one of HTTP/1'],
+	['proxy/trailers' => 'a client of HTTP/2 beside one of HTTP/1'],
 	['server/http2-life' => 'no other connection than its own'],
 	['module/accesslog-format' => 'names the version, or counts bytes of heads', qr/%r|%[HXO] of|pipelined|%O:|could not be read/],
 	['module/expire' => 'HTTP/1.0', qr/HTTP\/1\.0: Expires|and no max-age/],
