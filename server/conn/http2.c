@@ -25,8 +25,8 @@
 #define ENDING_MAX 2u
 /* After the preface: time for the first request to arrive.  Its client would be as right to send it
  * again, but few do. */
-#define FRESH_MS   1000u
-#define LOOK_MS    1000u /* between two looks at one with streams, if it may never be idle */
+#define FRESH_MS 1000u
+#define LOOK_MS  1000u /* between two looks at one with streams, if it may never be idle */
 /* The first line of the preface, RFC 9113 3.4; the library checks the rest.  Without its end:
  * the parser of HTTP/1 refuses the version as soon as it has come. */
 #define PRI "PRI * HTTP/2.0"

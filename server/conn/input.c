@@ -166,8 +166,8 @@ conn_watch(struct conn *c)
 void
 conn_watch_on(struct conn *c)
 {
-	if (is_waiting(c) &&
-	    (c->state == &st_probe || c->r->status == 0 || c->handler->watches || c->parent != NULL))
+	if (is_waiting(c) && (c->state == &st_probe || c->r->status == 0 || c->handler->watches ||
+				 c->parent != NULL))
 		conn_watch(c);
 }
 
