@@ -2,8 +2,9 @@
  * the server more than the client.
  *
  * A bucket gets `rate` a second until it holds `most`.  Frames that replies make necessary fill
- * theirs, too: a window update for DATA, a priority for a stream, a reset of one that has just ended.  That is without a limit in
- * practice: a client that has read megabytes of small frames at once gives them all back at once.
+ * theirs, too: a window update for DATA, a priority for a stream, a reset of one that has just
+ * ended.  That is without a limit in practice: a client that has read megabytes of small frames at
+ * once gives them all back at once.
  */
 #include "io/http2/impl.h"
 
