@@ -13,6 +13,10 @@
 /* Bytes of bodies that a client may send before the server has used them. */
 #define WINDOW_ALL (1 << 20)
 #define TABLE_SIZE 4096u
+/* Batches, 0.9 MB in all, that follow a receive at once.  With IO_FOLLOWS, 100 connections with 100
+ * streams for 10 kB took 11.8 us a request in place of 5.0: when a reply had its turn, its memory had
+ * left the processor's cache. */
+#define FOLLOWS 8
 /* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
 #define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
 
@@ -122,6 +126,7 @@ http2_receive(struct http2 *h, struct text bytes)
 	if (n < 0)
 		broken(h, (int)n);
 	/* replies to these requests go before the next connection has its turn */
+	h->io->follows = FOLLOWS;
 	err = !h->soon_due && !h->ending ? http2_flush(h) : 0;
 	if (err == -ETIMEDOUT)
 		http2_fail(h, NGHTTP2_ENHANCE_YOUR_CALM, "windows that open too slowly");
