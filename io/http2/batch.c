@@ -9,9 +9,9 @@
 #define IN_PLACE_MIN 2048u
 
 void
-http2_batch_init(struct http2_batch *b)
+http2_batch_init(struct http2_batch *b, size_t most)
 {
-	b->limit = HTTP2_BATCH;
+	b->limit = b->most = most;
 }
 
 bool
@@ -120,7 +120,7 @@ http2_batch_keep_rest(struct http2_batch *b, struct io *io)
 void
 http2_batch_grow(struct http2_batch *b)
 {
-	b->limit = 2 * b->limit < HTTP2_BATCH ? 2 * b->limit : HTTP2_BATCH;
+	b->limit = 2 * b->limit < b->most ? 2 * b->limit : b->most;
 }
 
 void

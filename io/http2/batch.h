@@ -17,6 +17,8 @@
 /* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
  * it is copied, so after that the next one is small. */
 #define HTTP2_BATCH     (112u << 10)
+/* ... over TLS, which takes 64 kB at a time (BATCH of io/tls/link.c): with the last frame. */
+#define HTTP2_BATCH_TLS (48u << 10)
 #define HTTP2_BATCH_MIN (16u << 10)
 #define HTTP2_PIECES    64 /* of a batch */
 
@@ -26,11 +28,11 @@ struct http2_batch {
 	bool out_owned; /* out is from malloc */
 	char *out;      /* NULL: the batch is not open */
 	size_t out_n, out_size;
-	size_t left;  /* bytes of iov */
-	size_t limit; /* has_room() below this; see http2_batch_grow(), _shrink() */
+	size_t left;        /* bytes of iov */
+	size_t limit, most; /* has_room() below the limit; see http2_batch_grow(), _shrink() */
 };
 
-void http2_batch_init(struct http2_batch *);
+void http2_batch_init(struct http2_batch *, size_t most);
 bool http2_batch_open(struct http2_batch *, struct io *); /* false: no memory */
 void http2_batch_free(struct http2_batch *, struct io *); /* drops what is left */
 

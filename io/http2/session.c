@@ -323,7 +323,7 @@ http2_new(struct io *io, struct io_sock *sock, const struct http2_conf *conf,
 	h->conf = *conf;
 	h->calls = calls;
 	h->owner = owner;
-	http2_batch_init(&h->batch);
+	http2_batch_init(&h->batch, sock->transport != NULL ? HTTP2_BATCH_TLS : HTTP2_BATCH);
 	http2_frames_init(&h->frames);
 	list_init(&h->streams);
 	http2_request_init(&h->head, conf->max_head);
