@@ -16,7 +16,7 @@
 
 /* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
  * it is copied, so after that the next one is small. */
-#define HTTP2_BATCH     (112u << 10)
+#define HTTP2_BATCH (112u << 10)
 /* ... over TLS, which takes 64 kB at a time (BATCH of io/tls/link.c): with the last frame. */
 #define HTTP2_BATCH_TLS (48u << 10)
 #define HTTP2_BATCH_MIN (16u << 10)
