@@ -14,8 +14,8 @@
 #define WINDOW_ALL (1 << 20)
 #define TABLE_SIZE 4096u
 /* Batches, 0.9 MB in all, that follow a receive at once.  With IO_FOLLOWS, 100 connections with 100
- * streams for 10 kB took 11.8 us a request in place of 5.0: when a reply had its turn, its memory had
- * left the processor's cache. */
+ * streams for 10 kB took 11.8 us a request in place of 5.0: when a reply had its turn, its memory
+ * had left the processor's cache. */
 #define FOLLOWS 8
 /* By the estimate of nghttp2, which leaves a reply out if its fields have more. */
 #define REPLY_FIELDS_MAX (2 * HTTP2_REPLY_MAX)
