@@ -19,6 +19,9 @@
 
 #include "io/io.h"
 
+/* Bytes that one send of TLS takes at most. */
+#define IO_TLS_SEND (64u << 10)
+
 struct tls_facts;
 
 struct io_transport_calls {

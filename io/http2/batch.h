@@ -12,13 +12,13 @@
 #ifndef IO_HTTP2_BATCH_H
 #define IO_HTTP2_BATCH_H
 
-#include "io/io.h"
+#include "io/transport.h"
 
 /* Bytes of a batch at most, less than a long send (IO_LONG_SEND).  What the socket does not take of
  * it is copied, so after that the next one is small. */
 #define HTTP2_BATCH (112u << 10)
-/* ... over TLS, which takes 64 kB at a time (BATCH of io/tls/link.c): with the last frame. */
-#define HTTP2_BATCH_TLS (48u << 10)
+/* ... over TLS: with the last frame it is what one send takes. */
+#define HTTP2_BATCH_TLS (IO_TLS_SEND - (16u << 10))
 #define HTTP2_BATCH_MIN (16u << 10)
 #define HTTP2_PIECES    64 /* of a batch */
 

@@ -162,9 +162,9 @@ bool http2_stream_is_blocked(const struct http2_stream *);
 void http2_stream_resume(struct http2_stream *);
 
 /* body.c */
-bool http2_body_take(struct http2_stream *,
-    struct text);                             /* some of it has come; false: no memory */
-void http2_body_ended(struct http2_stream *); /* ... its end */
+/* Some of it has come; false: no memory. */
+bool http2_body_take(struct http2_stream *, struct text);
+void http2_body_ended(struct http2_stream *); /* its end has come */
 void http2_body_free(struct http2_stream *);  /* nobody reads the rest */
 /* As receive() and has_bytes() of struct io_transport_calls. */
 int64_t http2_body_receive(struct io *, struct io_sock *, char *, size_t);

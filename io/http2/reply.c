@@ -7,7 +7,6 @@
  * A send ends when all its bytes went out.  Until then `taken` counts those that did.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "io/http2/impl.h"
 #include "io/loop/virtual.h"

@@ -33,6 +33,12 @@ submit(struct http2 *h, enum io_kind kind, uint32_t most_ms)
 	op_submit(h->io, &h->send);
 }
 
+static void
+wait_up_to(struct http2 *h, uint32_t most_ms)
+{
+	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, most_ms);
+}
+
 /* The socket is full: streams wait, for a moment with what they have. */
 static void
 wait_for_room(struct http2 *h)
@@ -41,7 +47,7 @@ wait_for_room(struct http2 *h)
 	http2_batch_shrink(&h->batch);
 	if (h->batch.left == 0)
 		http2_batch_free(&h->batch, h->io); /* its window is for others, too */
-	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, HOLD_MS);
+	wait_up_to(h, HOLD_MS);
 }
 
 /* ... then without, since others may need it. */
@@ -49,7 +55,7 @@ static void
 wait_longer(struct http2 *h)
 {
 	http2_streams_stuck(h);
-	submit(h, h->batch.left != 0 ? IO_SEND : IO_WRITABLE, UINT32_MAX);
+	wait_up_to(h, UINT32_MAX);
 }
 
 /* The socket took n bytes. */

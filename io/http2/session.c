@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "wire/http2/reply.h"
-
 /* Bytes of bodies that a client may send before the server has used them. */
 #define WINDOW_ALL (1 << 20)
 #define TABLE_SIZE 4096u

@@ -19,7 +19,7 @@
 #include "io/tls/verifier.h"
 
 #define RECORD    (16u << 10) /* bytes of the application, at most */
-#define BATCH     (4 * RECORD)
+#define BATCH     IO_TLS_SEND
 #define TAKEN_MAX (2 * BATCH) /* more makes no difference */
 /* With its head and tag it fits into a segment of IPv6 with time stamps, over PPPoE, too. */
 #define SMALL 1390u

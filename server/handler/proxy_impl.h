@@ -105,6 +105,8 @@ void proxy_interim(void *relay, const struct proxy_reply *);
 void proxy_trailers(void *relay, const struct proxy_reply *);
 void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
 
+/* A field of the client's request lists this member. */
+bool proxy_client_says(const struct request *, struct text field, struct text member);
 /* The protocol that the client may switch to; .p NULL: none. */
 struct text proxy_upgrade(const struct request *);
 void proxy_tunnel_begin(struct relay *, const struct proxy_reply *);

@@ -25,8 +25,8 @@ lists(struct text list, struct text name)
 	return (false);
 }
 
-static bool
-says(const struct request *r, struct text field, struct text member)
+bool
+proxy_client_says(const struct request *r, struct text field, struct text member)
 {
 	size_t i;
 
@@ -45,10 +45,11 @@ proxy_upgrade(const struct request *r)
 	size_t i;
 
 	if (allowed->n == 0 || r->http.minor == 0 || r->http.verb != HTTP_GET || r->http.chunked ||
-	    r->http.content_length > 0 || !says(r, TEXT("Connection"), TEXT("Upgrade")))
+	    r->http.content_length > 0 ||
+	    !proxy_client_says(r, TEXT("Connection"), TEXT("Upgrade")))
 		return (TEXT_NONE);
 	for (i = 0; i < allowed->n; i++)
-		if (says(r, TEXT("Upgrade"), allowed->v[i]))
+		if (proxy_client_says(r, TEXT("Upgrade"), allowed->v[i]))
 			return (allowed->v[i]);
 	return (TEXT_NONE);
 }

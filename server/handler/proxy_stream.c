@@ -101,25 +101,15 @@ proxy_interim(void *arg, const struct proxy_reply *p)
 	proxy_send_more(rl);
 }
 
-/* Others of HTTP/1.1 may not know what to do with them (RFC 9110 6.5.1). */
+/* Other clients of HTTP/1.1 may not know what to do with them (RFC 9110 6.5.1). */
 static bool
-takes_trailers(const struct request *r)
+takes_trailers(const struct relay *rl)
 {
-	struct text list, member;
-	unsigned i;
-
-	for (i = 0; i < r->http.nheaders; i++) {
-		if (!text_ieq(r->http.headers[i].name, TEXT("TE")))
-			continue;
-		list = r->http.headers[i].value;
-		while (text_next(&list, ',', &member))
-			if (text_ieq(text_trim(member), TEXT("trailers")))
-				return (true);
-	}
-	return (false);
+	return (rl->r->http.major == 2 ||
+		(rl->chunked && proxy_client_says(rl->r, TEXT("TE"), TEXT("trailers"))));
 }
 
-/* A sum of the body would not be that of the compressed one. */
+/* Compression drops them: a checksum among them is that of the body before it. */
 void
 proxy_trailers(void *arg, const struct proxy_reply *p)
 {
@@ -127,7 +117,7 @@ proxy_trailers(void *arg, const struct proxy_reply *p)
 	struct request *r = rl->r;
 	struct text lines;
 
-	if (rl->coding.n != 0 || (r->http.major != 2 && !(rl->chunked && takes_trailers(r))))
+	if (rl->coding.n != 0 || !takes_trailers(rl))
 		return;
 	lines = proxy_trailer_lines(rl, p);
 	if (r->http.major != 2)

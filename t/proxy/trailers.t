@@ -89,7 +89,7 @@ subtest 'fields that may not pass' => sub {
 		'X-Sendfile: ' . $srv->path('file.txt'), 'X-Accel-Redirect: /file.txt', 'X-LIGHTTPD-a: b');
 	my $r = replied('/once', "$head\r\n" . chunks('hello', join '', map { "$_\r\nx-a: 1\r\n" } @never));
 	is_deeply $r->{trailers}, [map { ['x-a', '1'] } @never], 'are dropped one by one';
-	is_deeply replied('/once', "$head\r\n" . chunks('hello', join '', map { "$_\r\n" } @never))->{trailers}, [], 'if there is no other';
+	is_deeply replied('/once', "$head\r\n" . chunks('hello', join '', map { "$_\r\n" } @never))->{trailers}, [], 'a section without any other has none';
 	is replied1("$head\r\n" . chunks('hello', join '', map { "$_\r\n" } @never), 'TE: trailers'), "5\r\nhello\r\n0\r\n\r\n", 'from HTTP/1.1, too';
 	is_deeply replied('/once', "${head}Connection: x-sum\r\n\r\n" . chunks('hello', $trailers))->{trailers}, [], 'nor what Connection lists';
 	is_deeply replied('/once', "${head}Connection: keep-alive, Upgrade\r\n\r\n" . chunks('hello', $trailers))->{trailers}, \@sent, 'its own words do not count';

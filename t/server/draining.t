@@ -74,7 +74,7 @@ subtest 'few descriptors: ten reloads with a stalled download each keep four old
 	is +(grep { length $_->rest(10) < 8 << 20 } @c[0 .. 5]), 6, 'their downloads broke off';
 	is +(grep { length $_->take(8 << 20) == 8 << 20 } @c[6 .. 9]), 4, 'the others go on and end whole';
 	is $srv->stop, '', 'the end is clean';
-	is counted($srv, 'drain_cut'), 6, 'counted';
+	is counted($srv, 'drain_cut'), 6, 'its cuts are counted';
 };
 
 subtest 'a reload changes the number of threads' => sub {

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# One configuration of lighttpd 1.4, unchanged, on lighttpd and on accel-server: the same requests, and the same answers.  Where the
-# answers differ, @differs says why, and the test fails when that is no longer so.  With TEST_HTTP=2 both are asked over HTTP/2.
+# One configuration of lighttpd 1.4, unchanged, on lighttpd and on accel-server: the same requests, and the same answers.  A row of
+# @differs tells where two answers differ, and why.  The test fails when a row is not true any more.  With TEST_HTTP=2 the requests are
+# those of HTTP/2.
 
 use v5.36;
 use File::Path qw(make_path);

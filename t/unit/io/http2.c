@@ -182,12 +182,21 @@ UP_TEST("/http2/fields after a body")
 	is_reply(id, 200, "x-sum=1|", "hello");
 }
 
-UP_TEST("/http2/fields after no byte of a body")
+/* The number of its stream. */
+static int32_t
+ask_with_trailers(struct text lines)
 {
 	int32_t id = ask(GET);
 
 	exchange();
-	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
+	g_assert_true(http2_trailers(&owner[0].sock, lines));
+	return (id);
+}
+
+UP_TEST("/http2/fields after no byte of a body")
+{
+	int32_t id = ask_with_trailers(TEXT("X-Sum: 1\r\n"));
+
 	answer(OK "\r\n");
 	is_over(id, NGHTTP2_NO_ERROR);
 	is_reply(id, 200, "x-sum=1|", "");
@@ -196,10 +205,8 @@ UP_TEST("/http2/fields after no byte of a body")
 /* The length says where the reply ends. */
 UP_TEST("/http2/fields after a body with a length")
 {
-	int32_t id = ask(GET);
+	int32_t id = ask_with_trailers(TEXT("X-Sum: 1\r\n"));
 
-	exchange();
-	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
 	answer(OK "Content-Length: 2\r\n\r\nok");
 	is_over(id, NGHTTP2_NO_ERROR);
 	is_reply(id, 200, "content-length=2|", "ok");
@@ -207,20 +214,16 @@ UP_TEST("/http2/fields after a body with a length")
 
 UP_TEST("/http2/fields that cannot be read")
 {
-	int32_t id = ask(GET);
+	int32_t id = ask_with_trailers(TEXT("X-Sum\r\n"));
 
-	exchange();
-	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum\r\n")));
 	answer(OK "\r\nok");
 	is_over(id, NGHTTP2_INTERNAL_ERROR);
 }
 
 UP_TEST("/http2/fields after a reply that is cut")
 {
-	int32_t id = ask(GET);
+	int32_t id = ask_with_trailers(TEXT("X-Sum: 1\r\n"));
 
-	exchange();
-	g_assert_true(http2_trailers(&owner[0].sock, TEXT("X-Sum: 1\r\n")));
 	say(&owner[0], OK "\r\nok");
 	exchange();
 	close_owner(&owner[0], true);
